@@ -1,0 +1,25 @@
+/**
+ * Instants are numbers: milliseconds since 1970-01-01T00:00Z (`...Ms`, `...AtMs`). This is the only file of
+ * core that names `Date`; it turns instants into text and back, and never asks what time it is.
+ */
+
+export const SECOND_MS = 1_000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
+/** ISO 8601 in UTC with milliseconds: `2026-10-08T02:00:00.000Z`. Sorts as text. */
+export const isoOf = (atMs: number): string => new Date(atMs).toISOString();
+
+/** ISO 8601 in UTC without a zero millisecond part: `2026-10-08T02:00:00Z`. For people and JSON output. */
+export const shortIsoOf = (atMs: number): string => isoOf(atMs).replace(".000Z", "Z");
+
+/**
+ * The instant that an ISO 8601 text with a zone (`Z` or an offset) names.
+ * Undefined for anything else: a text without a zone has no instant until somebody says whose clock it means.
+ */
+export const readInstant = (text: string): number | undefined => {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
+  const atMs = Date.parse(text);
+  return Number.isNaN(atMs) ? undefined : atMs;
+};
