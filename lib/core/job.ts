@@ -1,0 +1,96 @@
+import type { Json } from "./json.ts";
+import { HOUR_MS, MINUTE_MS } from "./time.ts";
+
+/**
+ * A job as data: what `defineJob` was given, checked, with every default filled in. It carries no handler, so it
+ * travels: in the manifest of a deploy, in the table, to the dispatcher and the watchdog.
+ */
+export interface JobDefinition {
+  readonly name: string;
+  /** The oldest name of the `renamedFrom` chain: history and claims are kept under it. */
+  readonly subject: string;
+  readonly description?: string;
+  readonly owner?: string;
+  readonly runbook?: string;
+  /** Expressions; their slots are a union. Empty = runs by hand only. */
+  readonly schedules: readonly string[];
+  readonly timezone: string;
+  readonly dst: { readonly gap: "skip" | "run-after"; readonly repeat: "first" | "last" | "both" };
+  /** Half-open: slots in [startsAtMs, endsAtMs). */
+  readonly startsAtMs?: number;
+  readonly endsAtMs?: number;
+  /** What the handler gets when a run has no input of its own. */
+  readonly input: Json;
+  readonly overlap: "skip" | "allow";
+  readonly misfire: Misfire;
+  /** Longest wait from the slot to the start before the run is `expired`. */
+  readonly startDeadlineMs: number;
+  /** Per attempt. */
+  readonly timeoutMs: number;
+  readonly retry: Retry;
+  readonly onUnknown: "retry" | "park";
+  /** From the slot to when a run that has not started is overdue. */
+  readonly graceMs: number;
+  /** Where its schedule fires; absent = in every stage. */
+  readonly stages?: readonly string[];
+  readonly pool: string;
+}
+
+export interface Misfire {
+  /** Of the slots that nothing dispatched in time: run none, the newest `max`, or all up to `max`. */
+  readonly policy: "skip" | "latest" | "all";
+  readonly max: number;
+  /** Older slots than that are recorded as missed; absent = one period, judged at the slot. */
+  readonly withinMs?: number;
+}
+
+export interface Retry {
+  /** Attempts after the first. */
+  readonly retries: number;
+  /** The waits before the second attempt, the third, ...; the last one repeats. Instead of the exponential. */
+  readonly ladderMs?: readonly number[];
+  readonly firstWaitMs: number;
+  readonly factor: number;
+  readonly maxWaitMs: number;
+  /** 0 to 1: up to that part of a wait is taken off at random. */
+  readonly jitter: number;
+  /** Recoveries from a lost worker, counted apart from failed attempts. */
+  readonly crashes: number;
+}
+
+export const DEFAULTS = {
+  timezone: "UTC",
+  overlap: "skip",
+  /** Long enough for a queue's hiccup, short enough that a dead start is seen the same morning. */
+  startDeadlineMs: 24 * HOUR_MS,
+  timeoutMs: 5 * MINUTE_MS,
+  retry: {
+    retries: 5,
+    firstWaitMs: MINUTE_MS,
+    factor: 2,
+    maxWaitMs: 15 * MINUTE_MS,
+    jitter: 0.1,
+    crashes: 3,
+  },
+  graceMs: 5 * MINUTE_MS,
+  pool: "default",
+} as const;
+
+export interface PoolDefinition {
+  readonly memoryMb: number;
+  /** Messages handled at once by one worker process. */
+  readonly concurrency: number;
+}
+
+/**
+ * Everything a deploy knows of its jobs. `hash` is the SHA-256 of the rest in hexadecimal, so that two builds of
+ * the same files are the same manifest.
+ */
+export interface Manifest {
+  readonly version: 1;
+  readonly hash: string;
+  readonly stages: readonly string[];
+  readonly pools: { readonly [name: string]: PoolDefinition };
+  /** In order of name. */
+  readonly jobs: readonly JobDefinition[];
+}

@@ -1,0 +1,60 @@
+import { InvalidInput } from "./errors.ts";
+import type { Json } from "./json.ts";
+
+/** What made the occurrence: its schedule, the watchdog in the schedule's place, a person, or a backfill. */
+export const TRIGGERS = ["schedule", "watchdog", "manual", "backfill"] as const;
+export type Trigger = (typeof TRIGGERS)[number];
+
+/** "Somebody please look at this run." Any number of them, early, late or twice, is harmless. */
+export interface RunMessage {
+  readonly subject: string;
+  readonly slotKey: string;
+  /** The attempt set meant, from 1. */
+  readonly epoch: number;
+  readonly trigger: Trigger;
+  /** When the run was asked for; the start stores it. */
+  readonly queuedAtMs: number;
+  /** The run's own input; absent = the job's. */
+  readonly input?: Json;
+  readonly reason?: string;
+}
+
+/** Written into each message body, so that a later reader knows what it reads. */
+const MESSAGE_VERSION = 1;
+
+export const messageText = (message: RunMessage): string =>
+  JSON.stringify({ v: MESSAGE_VERSION, ...message });
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const isTrigger = (value: unknown): value is Trigger => TRIGGERS.some((trigger) => trigger === value);
+
+/**
+ * The message in the body of an SQS record.
+ * @throws InvalidInput (`poison_message`) when the body is no message of ours; another delivery cannot mend that.
+ */
+export const parseMessage = (body: string): RunMessage => {
+  const poison = (why: string) => new InvalidInput("poison_message", `the message cannot be read: ${why}`);
+  let raw: unknown;
+  try {
+    raw = JSON.parse(body);
+  } catch (cause) {
+    throw new InvalidInput("poison_message", "the message cannot be read: no JSON", {}, { cause });
+  }
+  if (!isRecord(raw)) throw poison("not an object");
+  const { v, subject, slotKey, epoch, trigger, queuedAtMs, input, reason } = raw;
+  if (v !== MESSAGE_VERSION) throw poison(`version ${JSON.stringify(v)} is not ${MESSAGE_VERSION}`);
+  if (typeof subject !== "string" || typeof slotKey !== "string") throw poison("no subject or slotKey");
+  if (typeof epoch !== "number" || !Number.isInteger(epoch) || epoch < 1) throw poison("no epoch");
+  if (!isTrigger(trigger) || typeof queuedAtMs !== "number") throw poison("no trigger or queuedAtMs");
+  return {
+    subject,
+    slotKey,
+    epoch,
+    trigger,
+    queuedAtMs,
+    ...(input === undefined ? {} : { input: input as Json }),
+    ...(typeof reason === "string" ? { reason } : {}),
+  };
+};

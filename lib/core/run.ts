@@ -1,0 +1,64 @@
+import type { Json } from "./json.ts";
+import type { Trigger } from "./message.ts";
+
+export const RUN_STATES = [
+  "queued",
+  "running",
+  "waiting",
+  "parked",
+  "succeeded",
+  "dead",
+  "skipped",
+  "missed",
+  "expired",
+  "cancelled",
+] as const;
+export type RunState = (typeof RUN_STATES)[number];
+
+/** Over for good, unless somebody retries it. A parked run is not: it waits for a person. */
+export const TERMINAL_STATES: ReadonlySet<string> = new Set<RunState>([
+  "succeeded",
+  "dead",
+  "skipped",
+  "missed",
+  "expired",
+  "cancelled",
+]);
+
+export const isTerminal = (state: string | undefined): boolean =>
+  state !== undefined && TERMINAL_STATES.has(state);
+
+export interface AttemptView {
+  readonly n: number;
+  readonly startedAt: string;
+  readonly endedAt?: string;
+  readonly outcome: string;
+  readonly error?: string;
+}
+
+/** A run as the CLI and the API show it. Instants are ISO 8601 in UTC; what is not known yet is null. */
+export interface RunView {
+  readonly runId: string;
+  readonly job: string;
+  /** For a run by hand, the instant it was asked for. */
+  readonly slot: string;
+  readonly trigger: Trigger;
+  readonly state: RunState;
+  readonly reason?: string;
+  /** The last few, oldest first. */
+  readonly attempts: readonly AttemptView[];
+  readonly queuedAt: string | null;
+  readonly startedAt: string | null;
+  readonly finishedAt: string | null;
+  /** From the first start to the end. */
+  readonly durationMs: number | null;
+  /** From the slot to the first start. */
+  readonly latenessMs: number | null;
+  /** Deliveries of the same occurrence beyond the first. */
+  readonly duplicates: number;
+  readonly input: Json;
+  readonly result: Json;
+  readonly error?: { readonly name: string; readonly message: string; readonly stack?: string };
+  /** How many slots in a row share this record (after a long outage), and the first of them. */
+  readonly range?: { readonly count: number; readonly from: string };
+}

@@ -1,0 +1,66 @@
+import type { Json } from "../core/json.ts";
+
+/** A thrown value as it is kept: never more than that of what the handler threw. */
+export interface ErrorFacts {
+  readonly name: string;
+  readonly message: string;
+  readonly stack?: string;
+}
+
+export interface PreviousSuccess {
+  readonly slotMs: number;
+  readonly finishedAtMs: number;
+  readonly result?: Json;
+}
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** What the handler may ask of the process around it while it runs. */
+export interface AttemptServices {
+  previous(): Promise<PreviousSuccess | undefined>;
+  log(level: LogLevel, message: string, fields: { readonly [name: string]: Json }): void;
+}
+
+export interface AttemptRequest {
+  readonly job: string;
+  readonly runId: string;
+  readonly slotMs: number;
+  /** Counted from 1. */
+  readonly attempt: number;
+  readonly trigger: string;
+  readonly input: Json;
+  readonly timeoutMs: number;
+}
+
+export type AttemptEnd =
+  | {
+      readonly kind: "returned";
+      /** JSON-safe; absent = the handler returned nothing. */ readonly result?: Json;
+    }
+  | { readonly kind: "skip" | "cancel"; readonly reason: string }
+  | { readonly kind: "snooze"; readonly waitMs: number }
+  | {
+      readonly kind: "threw";
+      readonly error: ErrorFacts;
+      /** The handler says that trying again is of no use. */ readonly permanent: boolean;
+      /** The handler names the wait before the next attempt. */ readonly retryAfterMs?: number;
+    }
+  /** Ended from outside: over its timeout, or by `stop`. The handler is no longer running. */
+  | { readonly kind: "timed-out" | "stopped"; readonly error: ErrorFacts }
+  /** The handler ended its thread: `process.exit()`, out of memory, or the thread itself failed. */
+  | { readonly kind: "exited" | "out-of-memory"; readonly error: ErrorFacts };
+
+export interface RunningAttempt {
+  /** Never rejects. Resolves when the handler is over: no code of it runs from then on. */
+  readonly ended: Promise<AttemptEnd>;
+  /** Aborts the handler's signal, and ends it by force if it has not obeyed shortly after. */
+  stop(reason: string): void;
+}
+
+/**
+ * Runs handlers so that no handler can harm the process that keeps its lease: one that blocks, exits or runs out
+ * of memory ends alone. The timeout is enforced here: the signal is aborted, then the handler ended by force.
+ */
+export interface Attempts {
+  start(request: AttemptRequest, services: AttemptServices): RunningAttempt;
+}

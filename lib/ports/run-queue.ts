@@ -1,0 +1,13 @@
+import type { RunMessage } from "../core/message.ts";
+
+/**
+ * The pools' queues. `send` returns once the queue has the message; it may be delivered more than once, late,
+ * and in any order. After `Unavailable` it may or may not have been sent; sending again is harmless.
+ * @throws Unavailable
+ */
+export interface RunQueue {
+  send(pool: string, message: RunMessage): Promise<void>;
+}
+
+/** What becomes of a delivered message: gone for good, or back after a wait (none = the queue's own visibility). */
+export type Settlement = { readonly kind: "delete" } | { readonly kind: "return"; readonly afterMs?: number };
