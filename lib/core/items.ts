@@ -1,0 +1,115 @@
+import type { Occurrence } from "./identity.ts";
+import { DAY_MS, isoOf, MINUTE_MS } from "./time.ts";
+import type { Key } from "./write.ts";
+
+/**
+ * Where everything lies in the one table. Keys are `pk`, `sk`; nothing is ever scanned.
+ *
+ * | item | pk / sk | for |
+ * |---|---|---|
+ * | RUN | `J#<subject>` / `R#<slotKey>` | one occurrence: its state, fence and lease; a subject's runs by slot; a run by its id |
+ * | LOCK | `J#<subject>` / `L` | who occupies a job that does not allow overlap, and who waits |
+ * | SIDE | `J#<subject>` / `I#<slotKey>#<name>` | input, result or error too big for RUN (`input`, `result-<fence>`, `error-<fence>`) |
+ * | OPEN | `O#<minute>#<0..7>` / `<subject>~<slotKey>` | "look at this run in this minute" |
+ * | CURSOR | `W` / `cursor` | up to where the watchdog has looked at slots |
+ * | CONTROL | `W` / `control` | paused jobs, slots to skip |
+ * | DEFINITION | `D` / `<subject>` | a job as data, its hash, since when it holds |
+ * | MANIFEST | `W` / `manifest` | the hash of the manifest whose definitions are in the table |
+ * | POISON | `P#<day>` / `<instant>~<id>` | a message that nobody can read |
+ *
+ * Index `bad` (sparse): `badMonth` / `badKey`, only on runs that ended otherwise than `succeeded` or `skipped`, or
+ * are parked.
+ *
+ * RUN: `v st ep fence own leaseUntilMs attempts crashes nextAttemptAtMs cancelAtMs claimedAtMs nudgedAtMs nudges
+ * startedAtMs endedAtMs trigger reason blockedBy input result error tries dup staleResults expiresAtS`.
+ * LOCK: per holder `h#<slotKey>` = `{e, o, at, c}`; `held`; `w`, a set of `<class>~<slotKey>~<epoch>`; `top`.
+ */
+export const ITEM_VERSION = 1;
+
+export const INDEX_NAME = "bad";
+
+const subjectKey = (subject: string): string => `J#${subject}`;
+
+export const runKey = ({ subject, slotKey }: Occurrence): Key => ({
+  pk: subjectKey(subject),
+  sk: `R#${slotKey}`,
+});
+export const lockKey = (subject: string): Key => ({ pk: subjectKey(subject), sk: "L" });
+export const sideKey = ({ subject, slotKey }: Occurrence, name: string): Key => ({
+  pk: subjectKey(subject),
+  sk: `I#${slotKey}#${name}`,
+});
+
+/** Of LOCK: the attribute that lists the run as a holder. */
+export const holderAttribute = (slotKey: string): string => `h#${slotKey}`;
+
+/** Bounds of the sort key for a subject's runs whose slot key lies in the text range, both included. */
+export const runRange = (
+  subject: string,
+  first = "",
+  last = "~",
+): { readonly pk: string; readonly first: string; readonly last: string } => ({
+  pk: subjectKey(subject),
+  first: `R#${first}`,
+  last: `R#${last}`,
+});
+
+/** The slot key in the sort key of a RUN. */
+export const slotKeyInSortKey = (sk: string): string => sk.slice(2);
+/** The subject in the partition key of anything under a job. */
+export const subjectInPartitionKey = (pk: string): string => pk.slice(2);
+
+export const CURSOR_KEY: Key = { pk: "W", sk: "cursor" };
+export const CONTROL_KEY: Key = { pk: "W", sk: "control" };
+export const MANIFEST_KEY: Key = { pk: "W", sk: "manifest" };
+
+export const definitionKey = (subject: string): Key => ({ pk: "D", sk: subject });
+export const DEFINITION_RANGE = { pk: "D", first: "a", last: "~" };
+
+/** Spreads the looks of one minute over so many partitions, far above what a minute of any user needs. */
+export const OPEN_PARTS = 8;
+
+const partOf = (text: string): number => {
+  let sum = 0;
+  for (const char of text) sum = (sum * 31 + char.charCodeAt(0)) % 65_521;
+  return sum % OPEN_PARTS;
+};
+
+const openPage = (lookAtMs: number, part: number): string =>
+  `O#${isoOf(Math.floor(lookAtMs / MINUTE_MS) * MINUTE_MS).slice(0, 16)}#${part}`;
+
+export const openKey = ({ subject, slotKey }: Occurrence, lookAtMs: number): Key => ({
+  pk: openPage(lookAtMs, partOf(`${subject}~${slotKey}`)),
+  sk: `${subject}~${slotKey}`,
+});
+
+/** The pages of the minute that holds the instant. */
+export const openPages = (minuteMs: number): readonly string[] =>
+  Array.from({ length: OPEN_PARTS }, (_, part) => openPage(minuteMs, part));
+
+/** The occurrence in the sort key of an OPEN item. */
+export const occurrenceInOpenKey = (sk: string): Occurrence => {
+  const cut = sk.indexOf("~");
+  return { subject: sk.slice(0, cut), slotKey: sk.slice(cut + 1) };
+};
+
+/** Keys of the sparse index: newest first within the month of the end. */
+export const badMonthOf = (atMs: number): string => isoOf(atMs).slice(0, 7);
+export const badKeyOf = (atMs: number, { subject, slotKey }: Occurrence): string =>
+  `${isoOf(atMs)}~${subject}~${slotKey}`;
+
+export const poisonKey = (atMs: number, id: string): Key => ({
+  pk: `P#${isoOf(atMs).slice(0, 10)}`,
+  sk: `${isoOf(atMs)}~${id}`,
+});
+
+/**
+ * How long records are kept, from their claim. Longer than any message can travel (14 days in a queue, 1 in an
+ * event's retries), or an old message could run a forgotten occurrence again.
+ */
+export const RETENTION_MS = 90 * DAY_MS;
+/** Deliveries, slots and retries older than that are refused as expired: their record may be gone. */
+export const OLDEST_DELIVERY_MS = 30 * DAY_MS;
+
+/** DynamoDB's time to live is in seconds. */
+export const expiresAtS = (nowMs: number): number => Math.floor((nowMs + RETENTION_MS) / 1_000);
