@@ -1,0 +1,128 @@
+import {
+  type AttributeValue,
+  BatchGetItemCommand,
+  ConditionalCheckFailedException,
+  type DynamoDBClient,
+  GetItemCommand,
+  QueryCommand,
+  UpdateItemCommand,
+} from "@aws-sdk/client-dynamodb";
+import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
+import { Unavailable } from "../../core/errors.ts";
+import { INDEX_NAME } from "../../core/items.ts";
+import { holds, type Item, type Key, type Value, type Write } from "../../core/write.ts";
+import type { Query, Table, WriteAnswer } from "../../ports/table.ts";
+import { updateOf } from "./expressions.ts";
+
+type Attributes = Record<string, AttributeValue>;
+
+/** BatchGetItem takes 100 keys a call. See https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html */
+const KEYS_PER_CALL = 100;
+
+const itemOf = (attributes: Attributes): Item => unmarshall(attributes) as Record<string, Value>;
+const keyOf = ({ pk, sk }: Key): Attributes => marshall({ pk, sk });
+
+/** What the store says by its own error becomes the one error callers know. */
+const asked = async <T>(what: string, call: () => Promise<T>): Promise<T> => {
+  try {
+    return await call();
+  } catch (cause) {
+    if (cause instanceof ConditionalCheckFailedException || cause instanceof Unavailable) throw cause;
+    throw new Unavailable("table_unavailable", `the table did not answer: ${what}`, { cause });
+  }
+};
+
+/** The table port over DynamoDB. */
+export const dynamoTable = (db: DynamoDBClient, TableName: string): Table => {
+  const get = async (key: Key, consistent: boolean): Promise<Item | undefined> => {
+    const answer = await asked(`get ${key.pk} ${key.sk}`, () =>
+      db.send(new GetItemCommand({ TableName, Key: keyOf(key), ConsistentRead: consistent })),
+    );
+    return answer.Item && itemOf(answer.Item);
+  };
+
+  const write = async (wanted: Write): Promise<WriteAnswer> => {
+    const { pk, sk } = wanted.key;
+    try {
+      const answer = await asked(`write ${pk} ${sk}`, () =>
+        db.send(
+          new UpdateItemCommand({
+            TableName,
+            Key: keyOf(wanted.key),
+            ...updateOf(wanted),
+            ReturnValues: "ALL_NEW",
+            ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+          }),
+        ),
+      );
+      return { written: true, item: itemOf(answer.Attributes ?? {}) };
+    } catch (error) {
+      if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      if (error.Item) return { written: false, item: itemOf(error.Item) };
+      return refusedWithoutItem(wanted);
+    }
+  };
+
+  /**
+   * No item comes back when there was none - and from dynalite, never. So read it; if the condition holds on what
+   * was read, the item changed in between, and the write is asked again.
+   */
+  const refusedWithoutItem = async (wanted: Write): Promise<WriteAnswer> => {
+    const item = await get(wanted.key, true);
+    return holds(wanted.condition, item) ? write(wanted) : { written: false, item };
+  };
+
+  const getChunk = async (keys: readonly Key[]): Promise<Item[]> => {
+    const found: Item[] = [];
+    let wanted: Attributes[] = keys.map(keyOf);
+    while (wanted.length > 0) {
+      const answer = await asked("get many", () =>
+        db.send(new BatchGetItemCommand({ RequestItems: { [TableName]: { Keys: wanted } } })),
+      );
+      found.push(...(answer.Responses?.[TableName] ?? []).map(itemOf));
+      wanted = answer.UnprocessedKeys?.[TableName]?.Keys ?? [];
+    }
+    return found;
+  };
+
+  const getMany = async (keys: readonly Key[]): Promise<readonly Item[]> => {
+    const chunks = Array.from({ length: Math.ceil(keys.length / KEYS_PER_CALL) }, (_, chunk) =>
+      getChunk(keys.slice(chunk * KEYS_PER_CALL, (chunk + 1) * KEYS_PER_CALL)),
+    );
+    return (await Promise.all(chunks)).flat();
+  };
+
+  return {
+    write,
+    get: (key, { consistent }) => get(key, consistent),
+    getMany,
+    query: queryOf(db, TableName),
+  };
+};
+
+const queryOf =
+  (db: DynamoDBClient, TableName: string): Table["query"] =>
+  async ({ pk, first, last, descending = false, limit = Number.POSITIVE_INFINITY, index }: Query) => {
+    const [partition, sort] = index === "bad" ? ["badMonth", "badKey"] : ["pk", "sk"];
+    const found: Item[] = [];
+    let startKey: Attributes | undefined;
+    do {
+      const page = await asked(`query ${pk}`, () =>
+        db.send(
+          new QueryCommand({
+            TableName,
+            ...(index === "bad" ? { IndexName: INDEX_NAME } : {}),
+            KeyConditionExpression: "#p = :p AND #s BETWEEN :first AND :last",
+            ExpressionAttributeNames: { "#p": partition, "#s": sort },
+            ExpressionAttributeValues: marshall({ ":p": pk, ":first": first, ":last": last }),
+            ScanIndexForward: !descending,
+            ...(limit === Number.POSITIVE_INFINITY ? {} : { Limit: limit - found.length }),
+            ...(startKey === undefined ? {} : { ExclusiveStartKey: startKey }),
+          }),
+        ),
+      );
+      found.push(...(page.Items ?? []).map(itemOf));
+      startKey = page.LastEvaluatedKey;
+    } while (startKey !== undefined && found.length < limit);
+    return found;
+  };

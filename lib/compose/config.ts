@@ -1,0 +1,93 @@
+import { InvalidInput } from "../core/errors.ts";
+import { SECOND_MS } from "../core/time.ts";
+
+/** Facts of a deployment. Policies live in the job definitions, never here. */
+export interface StackConfig {
+  readonly stage: string;
+  readonly region: string;
+  readonly tableName: string;
+  /** By pool. */
+  readonly queueUrls: { readonly [pool: string]: string };
+  readonly deadLetterUrls: { readonly [pool: string]: string };
+  /** Events that no dispatcher could take. */
+  readonly dispatchFailuresUrl: string;
+  /**
+   * A short lease notices a dead worker early and costs more renewals; at 60 s a renewal each 30 s is about 1 % of
+   * the price of those 30 s.
+   */
+  readonly leaseMs: number;
+  /** By how much the clocks of two processes may differ. */
+  readonly clockBoundMs: number;
+  /** Where the services are when they are not AWS's own. */
+  readonly endpoints?: { readonly dynamodb?: string; readonly sqs?: string };
+}
+
+export const DEFAULT_LEASE_MS = 60 * SECOND_MS;
+export const DEFAULT_CLOCK_BOUND_MS = 30 * SECOND_MS;
+
+const VARIABLES = [
+  "BELFRY_STAGE",
+  "BELFRY_TABLE",
+  "BELFRY_QUEUES",
+  "BELFRY_DEAD_LETTERS",
+  "BELFRY_DISPATCH_FAILURES",
+  "BELFRY_LEASE_MS",
+  "BELFRY_CLOCK_BOUND_MS",
+] as const;
+
+/** Read by others than this function, and so no typing errors. */
+const OTHERS = ["BELFRY_POOL", "BELFRY_MANIFEST", "BELFRY_JOBS", "BELFRY_DATA", "BELFRY_EMBEDDED"];
+
+type Environment = { readonly [name: string]: string | undefined };
+
+/**
+ * The environment as one checked value.
+ * @throws InvalidInput (`invalid_config`) that lists every fault at once.
+ */
+export const loadConfig = (env: Environment): StackConfig => {
+  const faults: string[] = [];
+  const text = (name: (typeof VARIABLES)[number]): string => {
+    const value = env[name];
+    if (value === undefined || value === "") faults.push(`${name} is not set`);
+    return value ?? "";
+  };
+  const urls = (name: (typeof VARIABLES)[number]): Record<string, string> => {
+    const read = readUrls(text(name));
+    if (read === undefined) faults.push(`${name} must be a JSON object of pool names and queue URLs`);
+    return read ?? {};
+  };
+  const milliseconds = (name: (typeof VARIABLES)[number], standard: number): number => {
+    const value = Number(env[name] ?? standard);
+    if (!Number.isInteger(value) || value <= 0) faults.push(`${name} must be a whole number of milliseconds`);
+    return value;
+  };
+  const config: StackConfig = {
+    stage: text("BELFRY_STAGE"),
+    region: env["AWS_REGION"] ?? "us-east-1",
+    tableName: text("BELFRY_TABLE"),
+    queueUrls: urls("BELFRY_QUEUES"),
+    deadLetterUrls: urls("BELFRY_DEAD_LETTERS"),
+    dispatchFailuresUrl: text("BELFRY_DISPATCH_FAILURES"),
+    leaseMs: milliseconds("BELFRY_LEASE_MS", DEFAULT_LEASE_MS),
+    clockBoundMs: milliseconds("BELFRY_CLOCK_BOUND_MS", DEFAULT_CLOCK_BOUND_MS),
+  };
+  const known: readonly string[] = [...VARIABLES, ...OTHERS];
+  for (const name of Object.keys(env)) {
+    if (name.startsWith("BELFRY_") && !known.includes(name)) faults.push(`${name} is no variable of Belfry`);
+  }
+  if (faults.length > 0) throw new InvalidInput("invalid_config", `the environment: ${faults.join("; ")}`);
+  return config;
+};
+
+const readUrls = (json: string): Record<string, string> | undefined => {
+  try {
+    const value: unknown = JSON.parse(json);
+    if (typeof value !== "object" || value === null) return undefined;
+    const entries = Object.entries(value).filter(
+      (entry): entry is [string, string] => typeof entry[1] === "string",
+    );
+    return entries.length === Object.keys(value).length ? Object.fromEntries(entries) : undefined;
+  } catch {
+    return undefined;
+  }
+};
