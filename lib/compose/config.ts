@@ -1,8 +1,8 @@
 import { InvalidInput } from "../core/errors.ts";
-import { SECOND_MS } from "../core/time.ts";
+import { AWS_TIMINGS, type Timings } from "../core/settings.ts";
 
 /** Facts of a deployment. Policies live in the job definitions, never here. */
-export interface StackConfig {
+export interface StackConfig extends Timings {
   readonly stage: string;
   readonly region: string;
   readonly tableName: string;
@@ -11,19 +11,9 @@ export interface StackConfig {
   readonly deadLetterUrls: { readonly [pool: string]: string };
   /** Events that no dispatcher could take. */
   readonly dispatchFailuresUrl: string;
-  /**
-   * A short lease notices a dead worker early and costs more renewals; at 60 s a renewal each 30 s is about 1 % of
-   * the price of those 30 s.
-   */
-  readonly leaseMs: number;
-  /** By how much the clocks of two processes may differ. */
-  readonly clockBoundMs: number;
   /** Where the services are when they are not AWS's own. */
   readonly endpoints?: { readonly dynamodb?: string; readonly sqs?: string };
 }
-
-export const DEFAULT_LEASE_MS = 60 * SECOND_MS;
-export const DEFAULT_CLOCK_BOUND_MS = 30 * SECOND_MS;
 
 const VARIABLES = [
   "BELFRY_STAGE",
@@ -33,6 +23,8 @@ const VARIABLES = [
   "BELFRY_DISPATCH_FAILURES",
   "BELFRY_LEASE_MS",
   "BELFRY_CLOCK_BOUND_MS",
+  "BELFRY_FIRST_LOOK_MS",
+  "BELFRY_PAGE_MS",
 ] as const;
 
 /** Read by others than this function, and so no typing errors. */
@@ -68,8 +60,10 @@ export const loadConfig = (env: Environment): StackConfig => {
     queueUrls: urls("BELFRY_QUEUES"),
     deadLetterUrls: urls("BELFRY_DEAD_LETTERS"),
     dispatchFailuresUrl: text("BELFRY_DISPATCH_FAILURES"),
-    leaseMs: milliseconds("BELFRY_LEASE_MS", DEFAULT_LEASE_MS),
-    clockBoundMs: milliseconds("BELFRY_CLOCK_BOUND_MS", DEFAULT_CLOCK_BOUND_MS),
+    leaseMs: milliseconds("BELFRY_LEASE_MS", AWS_TIMINGS.leaseMs),
+    clockBoundMs: milliseconds("BELFRY_CLOCK_BOUND_MS", AWS_TIMINGS.clockBoundMs),
+    firstLookMs: milliseconds("BELFRY_FIRST_LOOK_MS", AWS_TIMINGS.firstLookMs),
+    pageMs: milliseconds("BELFRY_PAGE_MS", AWS_TIMINGS.pageMs),
   };
   const known: readonly string[] = [...VARIABLES, ...OTHERS];
   for (const name of Object.keys(env)) {

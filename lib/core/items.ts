@@ -1,5 +1,5 @@
 import type { Occurrence } from "./identity.ts";
-import { DAY_MS, isoOf, MINUTE_MS } from "./time.ts";
+import { DAY_MS, isoOf } from "./time.ts";
 import type { Key } from "./write.ts";
 
 /**
@@ -10,7 +10,7 @@ import type { Key } from "./write.ts";
  * | RUN | `J#<subject>` / `R#<slotKey>` | one occurrence: its state, fence and lease; a subject's runs by slot; a run by its id |
  * | LOCK | `J#<subject>` / `L` | who occupies a job that does not allow overlap, and who waits |
  * | SIDE | `J#<subject>` / `I#<slotKey>#<name>` | input, result or error too big for RUN (`input`, `result-<fence>`, `error-<fence>`) |
- * | OPEN | `O#<minute>#<0..7>` / `<subject>~<slotKey>` | "look at this run in this minute" |
+ * | OPEN | `O#<page>#<0..7>` / `<subject>~<slotKey>` | "look at this run when this page is over": pages of a minute |
  * | CURSOR | `W` / `cursor` | up to where the watchdog has looked at slots |
  * | CONTROL | `W` / `control` | paused jobs, slots to skip |
  * | DEFINITION | `D` / `<subject>` | a job as data, its hash, since when it holds |
@@ -66,7 +66,7 @@ export const MANIFEST_KEY: Key = { pk: "W", sk: "manifest" };
 export const definitionKey = (subject: string): Key => ({ pk: "D", sk: subject });
 export const DEFINITION_RANGE = { pk: "D", first: "a", last: "~" };
 
-/** Spreads the looks of one minute over so many partitions, far above what a minute of any user needs. */
+/** Spreads the looks of one page over so many partitions, far above what a minute of any user needs. */
 export const OPEN_PARTS = 8;
 
 const partOf = (text: string): number => {
@@ -75,17 +75,20 @@ const partOf = (text: string): number => {
   return sum % OPEN_PARTS;
 };
 
-const openPage = (lookAtMs: number, part: number): string =>
-  `O#${isoOf(Math.floor(lookAtMs / MINUTE_MS) * MINUTE_MS).slice(0, 16)}#${part}`;
+const openPage = (pageStartMs: number, part: number): string =>
+  `O#${isoOf(pageStartMs).slice(0, 19)}Z#${part}`;
 
-export const openKey = ({ subject, slotKey }: Occurrence, lookAtMs: number): Key => ({
-  pk: openPage(lookAtMs, partOf(`${subject}~${slotKey}`)),
+/** The start of the page that holds the instant. */
+export const openPageStartMs = (atMs: number, pageMs: number): number => Math.floor(atMs / pageMs) * pageMs;
+
+export const openKey = ({ subject, slotKey }: Occurrence, lookAtMs: number, pageMs: number): Key => ({
+  pk: openPage(openPageStartMs(lookAtMs, pageMs), partOf(`${subject}~${slotKey}`)),
   sk: `${subject}~${slotKey}`,
 });
 
-/** The pages of the minute that holds the instant. */
-export const openPages = (minuteMs: number): readonly string[] =>
-  Array.from({ length: OPEN_PARTS }, (_, part) => openPage(minuteMs, part));
+/** Partition keys of the page that begins at the instant. */
+export const openPages = (pageStartMs: number): readonly string[] =>
+  Array.from({ length: OPEN_PARTS }, (_, part) => openPage(pageStartMs, part));
 
 /** The occurrence in the sort key of an OPEN item. */
 export const occurrenceInOpenKey = (sk: string): Occurrence => {

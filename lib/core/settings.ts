@@ -1,0 +1,34 @@
+import { MINUTE_MS, SECOND_MS } from "./time.ts";
+
+/** How long things take in a deployment; the embedded stack uses shorter ones than AWS. */
+export interface Timings {
+  /**
+   * A short lease notices a dead worker early and costs more renewals: at 60 s a renewal each 30 s is about 1 % of
+   * the price of those 30 s.
+   */
+  readonly leaseMs: number;
+  /** By how much the clocks of two processes may differ. */
+  readonly clockBoundMs: number;
+  /** The watchdog looks at an occurrence first so long after its slot, or its claim by hand. */
+  readonly firstLookMs: number;
+  /** The watchdog's notes of what to look at are kept in pages of so long. */
+  readonly pageMs: number;
+}
+
+export const AWS_TIMINGS: Timings = {
+  leaseMs: 60 * SECOND_MS,
+  clockBoundMs: 30 * SECOND_MS,
+  firstLookMs: 2 * MINUTE_MS,
+  pageMs: MINUTE_MS,
+};
+
+/** Processes of one machine share a clock, and its owner does not like to wait. */
+export const EMBEDDED_TIMINGS: Timings = {
+  leaseMs: 10 * SECOND_MS,
+  clockBoundMs: SECOND_MS,
+  firstLookMs: 15 * SECOND_MS,
+  pageMs: 5 * SECOND_MS,
+};
+
+/** The handler of a lease that was not renewed is stopped so long before its end. */
+export const stopMarginMs = ({ leaseMs }: Timings): number => Math.min(5 * SECOND_MS, leaseMs / 4);
