@@ -1,0 +1,72 @@
+import { Command, CommanderError } from "commander";
+import { InvalidInput } from "../lib/core/errors.ts";
+import { addDev } from "./commands/dev.ts";
+import { EXIT, exitCodeOfError } from "./exit-codes.ts";
+import { printError } from "./output.ts";
+
+const VERBS = [addDev];
+
+const HELP_TAIL = `
+Exit codes:
+  0  done; with --wait: succeeded or skipped
+  1  the job or the operation failed; with --wait: dead, cancelled, expired or missed
+  2  wrong usage or invalid input
+  3  refused by the state: already done, in flight; with --wait: parked
+  4  the stack is unreachable
+
+Start with "belfry dev", then "belfry list" in a second terminal.`;
+
+/** Commander's own complaints as one line, with its guess ("did you mean") as the hint. */
+const usageError = (error: CommanderError): InvalidInput => {
+  const [first = "", ...rest] = error.message.split("\n");
+  const guess = /\(Did you mean (.+)\?\)/.exec(rest.join(" "))?.[1];
+  const hint = guess === undefined ? 'see "belfry --help"' : `did you mean ${guess}?`;
+  return new InvalidInput("usage", first.replace(/^error: /, ""), { hint });
+};
+
+const makeProgram = (): Command => {
+  const program = new Command("belfry")
+    .description("Scheduled jobs on AWS that run once, on time, and never fail in silence.")
+    .helpCommand(false)
+    .addHelpText("after", HELP_TAIL)
+    .exitOverride()
+    // Errors are told once, below, in the form the user asked for.
+    .configureOutput({ outputError: () => undefined });
+  for (const add of VERBS) add(program);
+  return program;
+};
+
+const isHelp = (error: unknown): boolean =>
+  error instanceof CommanderError && error.exitCode === 0 && error.code !== "commander.help";
+
+const wantsJson = (argv: readonly string[]): boolean => {
+  const end = argv.indexOf("--");
+  return (end === -1 ? argv : argv.slice(0, end)).includes("--json");
+};
+
+// A reader that had enough (`| head`) is no failure of ours.
+const allowClosedPipe = (): void => {
+  for (const stream of [process.stdout, process.stderr])
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+    });
+};
+
+/** One command line, without `node` and the script. Sets `process.exitCode`; never ends the process itself. */
+export const main = async (argv: readonly string[]): Promise<void> => {
+  allowClosedPipe();
+  const program = makeProgram();
+  if (argv.length === 0) {
+    process.stderr.write(program.helpInformation());
+    process.exitCode = EXIT.invalid;
+    return;
+  }
+  try {
+    await program.parseAsync(argv, { from: "user" });
+  } catch (error) {
+    if (isHelp(error)) return;
+    const told = error instanceof CommanderError ? usageError(error) : error;
+    printError(told, wantsJson(argv));
+    process.exitCode = exitCodeOfError(told);
+  }
+};
