@@ -1,0 +1,51 @@
+import type { JobSummary } from "../../app/list-jobs.ts";
+import type { Json } from "../../core/json.ts";
+import type { RunView } from "../../core/run.ts";
+
+/** What the operate router answers, route by route. Types only: a client may import them without the router. */
+
+/** `GET /v1/jobs` */
+export interface JobsAnswer {
+  readonly jobs: readonly JobSummary[];
+}
+
+/** `GET /v1/runs`. The zones are those of the jobs in the list that still exist. */
+export interface RunsAnswer {
+  readonly runs: readonly RunView[];
+  readonly timezones: { readonly [job: string]: string };
+}
+
+/** `GET /v1/runs/:id`, `GET /v1/jobs/:job/run` */
+export interface RunAnswer {
+  readonly run: RunView;
+  readonly timezone: string;
+}
+
+/** `POST /v1/jobs/:job/runs`, 202 */
+export interface AcceptedAnswer extends RunAnswer {
+  /** Something that the caller should know, such as that the job is paused. */
+  readonly notice?: string;
+}
+
+/** `POST /v1/jobs/:job/runs` with `dryRun`, 200: nothing was written. */
+export interface DryRunAnswer {
+  readonly dryRun: true;
+  readonly job: string;
+  /** Null = a run of its own, not an occurrence of the schedule. */
+  readonly slot: string | null;
+  /** Known only for a slot. */
+  readonly runId: string | null;
+  readonly input: Json;
+  readonly timezone: string;
+}
+
+/** An RFC 9457 problem, `application/problem+json`. `code` is stable; `field` and `hint` say what to mend. */
+export interface Problem {
+  readonly type: "about:blank";
+  readonly title: string;
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly field?: string;
+  readonly hint?: string;
+}

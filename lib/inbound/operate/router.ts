@@ -1,0 +1,189 @@
+import { type Context, Hono } from "hono";
+import { slotRefusal } from "../../app/check-slot.ts";
+import type { Inspect } from "../../app/inspect.ts";
+import { previewJob } from "../../app/preview-job.ts";
+import { Conflict, InvalidInput } from "../../core/errors.ts";
+import { runIdOf, slotKeyOf } from "../../core/identity.ts";
+import type { JobDefinition } from "../../core/job.ts";
+import type { JobList } from "../../core/job-list.ts";
+import type { Json } from "../../core/json.ts";
+import { isTerminal, type RunView } from "../../core/run.ts";
+import { shortIsoOf } from "../../core/time.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { AcceptedAnswer, DryRunAnswer, JobsAnswer, RunAnswer, RunsAnswer } from "./answers.ts";
+import { answerError } from "./problems.ts";
+import { checked, JOB_RUN_QUERY, NEXT_QUERY, RUN_QUERY, RUN_REQUEST, RUNS_QUERY } from "./schemas.ts";
+import { readTime } from "./times.ts";
+
+/** Asks for a run on somebody's behalf; see lib/app/run-by-hand.ts. */
+export type RunByHand = (request: {
+  readonly job: JobDefinition;
+  /** Run as the occurrence of that slot; absent = a run of its own. */
+  readonly slotMs?: number;
+  readonly input?: Json;
+  readonly reason?: string;
+}) => Promise<
+  | { readonly kind: "accepted"; readonly runId: string; readonly notice?: string }
+  | { readonly kind: "refused"; readonly runId: string; readonly state: string; readonly reason: string }
+>;
+
+export interface OperateDeps {
+  readonly inspect: Inspect;
+  readonly runByHand: RunByHand;
+  readonly jobs: () => JobList;
+  readonly clock: Clock;
+  /** Told of errors that the caller is not told of. */
+  readonly report?: (error: unknown) => void;
+}
+
+const DEFAULT_LIMIT = 20;
+
+const bodyOf = async (context: Context): Promise<unknown> => {
+  const text = await context.req.text();
+  if (text === "") return {};
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new InvalidInput("invalid_request", "the request's body is no JSON", {}, { cause });
+  }
+};
+
+/** Somebody was first: the run is over, or on its way. */
+const taken = (runId: string, state: string, reason?: string): Conflict =>
+  isTerminal(state)
+    ? new Conflict("already_done", `already done: run ${runId} is ${state}`)
+    : new Conflict("in_flight", reason ?? `run ${runId} is ${state}`);
+
+/**
+ * Runs on request. A dry run goes through the same checks, and stops before the first write; what another run may
+ * do in between, only a real one can tell.
+ */
+const makeRunRequest = ({ inspect, runByHand, jobs, clock }: OperateDeps) => {
+  const slotOf = (job: JobDefinition, text: string | undefined): number | undefined => {
+    if (text === undefined) return undefined;
+    const slotMs = readTime(text, job.timezone, "slot");
+    const refusal = slotRefusal(job, jobs().scheduleOf(job), { slotMs, nowMs: clock.nowMs() });
+    if (refusal !== undefined) throw refusal;
+    return slotMs;
+  };
+
+  const dryRun = async (job: JobDefinition, slotMs: number | undefined, input: Json | undefined) => {
+    const run = slotMs === undefined ? undefined : await inspect.runAtSlot(job.name, slotMs);
+    if (run !== undefined) throw taken(run.runId, run.state);
+    const occurrence =
+      slotMs === undefined ? undefined : { subject: job.subject, slotKey: slotKeyOf(slotMs) };
+    return {
+      dryRun: true,
+      job: job.name,
+      slot: slotMs === undefined ? null : shortIsoOf(slotMs),
+      runId: occurrence === undefined ? null : runIdOf(occurrence),
+      input: input ?? job.input,
+      timezone: job.timezone,
+    } satisfies DryRunAnswer;
+  };
+
+  return async (context: Context, name: string): Promise<Response> => {
+    const job = inspect.job(name);
+    const request = checked(RUN_REQUEST, await bodyOf(context));
+    const slotMs = slotOf(job, request.slot);
+    if (request.dryRun === true) return context.json(await dryRun(job, slotMs, request.input));
+    const answer = await runByHand({
+      job,
+      ...(slotMs === undefined ? {} : { slotMs }),
+      ...(request.input === undefined ? {} : { input: request.input }),
+      ...(request.reason === undefined ? {} : { reason: request.reason }),
+    });
+    if (answer.kind === "refused") throw taken(answer.runId, answer.state, answer.reason);
+    const accepted: AcceptedAnswer = {
+      run: await inspect.run(answer.runId),
+      timezone: job.timezone,
+      ...(answer.notice === undefined ? {} : { notice: answer.notice }),
+    };
+    context.header("location", `/v1/runs/${answer.runId}`);
+    return context.json(accepted, 202);
+  };
+};
+
+const runAnswer = ({ jobs }: OperateDeps, run: RunView): RunAnswer => ({
+  run,
+  timezone: jobs().byName(run.job)?.timezone ?? "UTC",
+});
+
+/** "Why is there no run?" is what brings people here at nine o'clock. */
+const whyNoRun = ({ jobs, clock }: OperateDeps, job: JobDefinition, slotMs: number): string => {
+  const refusal = slotRefusal(job, jobs().scheduleOf(job), { slotMs, nowMs: clock.nowMs() });
+  if (refusal === undefined) return "the slot has passed, and nothing has triggered it so far";
+  return refusal.hint === undefined ? refusal.message : `${refusal.message}; ${refusal.hint}`;
+};
+
+const addJobRoutes = (app: Hono, deps: OperateDeps): void => {
+  const { inspect, jobs, clock } = deps;
+  const requestRun = makeRunRequest(deps);
+
+  app.get("/v1/jobs", async (context) =>
+    context.json({ jobs: await inspect.listJobs() } satisfies JobsAnswer),
+  );
+
+  app.get("/v1/jobs/:job/next", (context) => {
+    const job = inspect.job(context.req.param("job"));
+    const { from, count } = checked(NEXT_QUERY, context.req.query());
+    const fromMs = from === undefined ? clock.nowMs() : readTime(from, job.timezone, "from");
+    return context.json(previewJob(job, jobs().scheduleOf(job), { fromMs, count }));
+  });
+
+  /** Its last run, or the one of a slot. */
+  app.get("/v1/jobs/:job/run", async (context) => {
+    const job = inspect.job(context.req.param("job"));
+    const { slot } = checked(JOB_RUN_QUERY, context.req.query());
+    if (slot === undefined) return context.json(runAnswer(deps, await inspect.lastRun(job.name)));
+    const slotMs = readTime(slot, job.timezone, "slot");
+    const run = await inspect.runAtSlot(job.name, slotMs);
+    if (run === undefined)
+      throw new InvalidInput("unknown_run", `${job.name} has no run of slot ${shortIsoOf(slotMs)}`, {
+        field: "slot",
+        hint: whyNoRun(deps, job, slotMs),
+      });
+    return context.json(runAnswer(deps, run));
+  });
+
+  app.post("/v1/jobs/:job/runs", (context) => requestRun(context, context.req.param("job")));
+};
+
+const addRunRoutes = (app: Hono, deps: OperateDeps): void => {
+  const { inspect, jobs } = deps;
+
+  app.get("/v1/runs", async (context) => {
+    const { job: name, state, since, limit } = checked(RUNS_QUERY, context.req.query());
+    const job = name === undefined ? undefined : inspect.job(name);
+    const runs = await inspect.listRuns({
+      ...(job === undefined ? {} : { subject: job.subject }),
+      ...(state === undefined ? {} : { state }),
+      ...(since === undefined ? {} : { sinceMs: readTime(since, job?.timezone ?? "UTC", "since") }),
+      limit: limit ?? DEFAULT_LIMIT,
+    });
+    const known = runs.map((run) => jobs().byName(run.job)).filter((found) => found !== undefined);
+    const timezones = Object.fromEntries(known.map(({ name, timezone }) => [name, timezone]));
+    return context.json({ runs, timezones } satisfies RunsAnswer);
+  });
+
+  /** With `waitMs`, answers as soon as the run is over or parked. */
+  app.get("/v1/runs/:id", async (context) => {
+    const { waitMs } = checked(RUN_QUERY, context.req.query());
+    return context.json(runAnswer(deps, await inspect.run(context.req.param("id"), waitMs)));
+  });
+};
+
+/**
+ * The one door for whoever looks or acts: the CLI, and later the HTTP API. Who may pass is decided before it (see
+ * `requireKey`). Errors are problem details; docs/cli.md has the shapes.
+ */
+export const operateRouter = (deps: OperateDeps): Hono => {
+  const app = new Hono();
+  addJobRoutes(app, deps);
+  addRunRoutes(app, deps);
+  app.notFound((context) =>
+    answerError(context, new InvalidInput("unknown_route", "there is nothing at this address")),
+  );
+  app.onError((error, context) => answerError(context, error, deps.report));
+  return app;
+};

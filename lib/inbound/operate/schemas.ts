@@ -1,0 +1,76 @@
+import * as v from "valibot";
+import { InvalidInput } from "../../core/errors.ts";
+import { NAME_PATTERN } from "../../core/identity.ts";
+import type { Json } from "../../core/json.ts";
+import { RUN_STATES } from "../../core/run.ts";
+
+/** What the router takes. Unknown names are refused: a mistyped filter must not answer as if it were none. */
+
+const wholeNumber = (least: number, most: number) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^\d{1,7}$/, "must be a whole number"),
+    v.transform(Number),
+    v.minValue(least, `must be at least ${least}`),
+    v.maxValue(most, `must be at most ${most}`),
+  );
+
+const time = v.pipe(v.string(), v.nonEmpty("must be a time"), v.maxLength(40, "must be a time"));
+
+const jobName = v.pipe(v.string(), v.regex(NAME_PATTERN, "must be the name of a job"));
+
+const MAX_RUNS = 1_000;
+
+export const RUNS_QUERY = v.strictObject({
+  job: v.optional(jobName),
+  state: v.optional(v.picklist(RUN_STATES, `must be one of ${RUN_STATES.join(", ")}`)),
+  since: v.optional(time),
+  limit: v.optional(wholeNumber(1, MAX_RUNS)),
+});
+
+/** A request is answered within the time that a caller's proxy may allow. */
+export const MAX_WAIT_MS = 25_000;
+
+export const RUN_QUERY = v.strictObject({ waitMs: v.optional(wholeNumber(0, MAX_WAIT_MS)) });
+
+export const JOB_RUN_QUERY = v.strictObject({ slot: v.optional(time) });
+
+export const NEXT_QUERY = v.strictObject({
+  from: v.optional(time),
+  count: v.optional(wholeNumber(1, 1_000)),
+});
+
+const INPUT_KIB = 128;
+
+const json = v.custom<Json>((value) => value !== undefined, "must be JSON");
+
+const input = v.pipe(
+  json,
+  v.check(
+    (value) => Buffer.byteLength(JSON.stringify(value)) <= INPUT_KIB * 1_024,
+    `must be at most ${INPUT_KIB} KiB of JSON`,
+  ),
+);
+
+export const RUN_REQUEST = v.strictObject({
+  input: v.optional(input),
+  slot: v.optional(time),
+  reason: v.optional(
+    v.pipe(v.string(), v.nonEmpty("must say something"), v.maxLength(200, "must be at most 200 characters")),
+  ),
+  dryRun: v.optional(v.boolean("must be true or false")),
+});
+
+/** @throws InvalidInput (`invalid_request`) that names the first field that is wrong. */
+export const checked = <Schema extends v.GenericSchema>(
+  schema: Schema,
+  value: unknown,
+): v.InferOutput<Schema> => {
+  const result = v.safeParse(schema, value);
+  if (result.success) return result.output;
+  const [issue] = result.issues;
+  const field = issue.path?.map((step) => String(step.key)).join(".");
+  if (field === undefined) throw new InvalidInput("invalid_request", "the request is no JSON object");
+  const message = issue.type === "strict_object" ? "is not known" : issue.message;
+  throw new InvalidInput("invalid_request", `${field} ${message}`, { field });
+};
