@@ -13,8 +13,7 @@ export interface InspectDeps {
   readonly table: Table;
   readonly clock: Clock;
   readonly timers: Timers;
-  /** Asked anew for each call: an edited job is another definition. */
-  readonly jobs: () => JobList;
+  readonly jobs: JobList;
 }
 
 /** More names than that help nobody who mistyped one. */
@@ -39,8 +38,8 @@ export const makeInspect = (deps: InspectDeps) => {
 
   /** @throws InvalidInput `unknown_job`. A former name, under which the history is kept, is found too. */
   const job = (name: string): JobDefinition => {
-    const found = jobs().byName(name) ?? jobs().bySubject(name);
-    if (found === undefined) throw unknownJob(jobs(), name);
+    const found = jobs.byName(name) ?? jobs.bySubject(name);
+    if (found === undefined) throw unknownJob(jobs, name);
     return found;
   };
 
@@ -48,7 +47,7 @@ export const makeInspect = (deps: InspectDeps) => {
   const occurrenceOf = (runId: string): Occurrence => {
     const read = readRunId(runId);
     if (read === undefined) throw unknownRun(`"${runId}" is no run id`);
-    return { ...read, subject: jobs().byName(read.subject)?.subject ?? read.subject };
+    return { ...read, subject: jobs.byName(read.subject)?.subject ?? read.subject };
   };
 
   return {

@@ -41,7 +41,7 @@ export interface JobSummary {
 
 export interface ListJobsDeps {
   readonly table: Table;
-  readonly jobs: () => JobList;
+  readonly jobs: JobList;
   readonly clock: Clock;
 }
 
@@ -90,7 +90,7 @@ const isUnstarted = (run: Item | undefined): boolean => {
 };
 
 /** All jobs in order of name: one query and three small reads each, however long their history. */
-export const makeListJobs = ({ table, jobs: currentJobs, clock }: ListJobsDeps) => {
+export const makeListJobs = ({ table, jobs, clock }: ListJobsDeps) => {
   const newestRuns = async (job: JobDefinition): Promise<readonly RunView[]> => {
     const range = runRange(job.subject);
     const items = await table.query({ ...range, descending: true, limit: NEWEST });
@@ -98,7 +98,6 @@ export const makeListJobs = ({ table, jobs: currentJobs, clock }: ListJobsDeps) 
   };
 
   return async (): Promise<readonly JobSummary[]> => {
-    const jobs = currentJobs();
     const nowMs = clock.nowMs();
     const definitions = lookupOf(await table.getMany(jobs.all.map(({ subject }) => definitionKey(subject))));
     const sinceOf = ({ subject }: JobDefinition) =>

@@ -80,7 +80,7 @@ const monthsBack = (fromMs: number, sinceMs: number): readonly string[] => {
 
 export interface ListRunsDeps {
   readonly table: Table;
-  readonly jobs: () => JobList;
+  readonly jobs: JobList;
   readonly clock: Clock;
 }
 
@@ -105,13 +105,13 @@ const listBadRuns = async ({ table, jobs, clock }: ListRunsDeps, wanted: RunsWan
     found.push(...(await take(items, matches, { limit: limit - found.length, looks: Infinity })));
     if (found.length >= limit) break;
   }
-  return found.map((item) => runViewOf(item, jobs().bySubject(occurrenceOfItem(item).subject)));
+  return found.map((item) => runViewOf(item, jobs.bySubject(occurrenceOfItem(item).subject)));
 };
 
 /** The newest runs of one job, those that only its lock lists among them. */
 const listJobRuns = async ({ table, jobs }: ListRunsDeps, subject: string, wanted: RunsWanted) => {
   const { state, sinceMs, limit } = wanted;
-  const job = jobs().bySubject(subject);
+  const job = jobs.bySubject(subject);
   const sinceKey = sinceMs === undefined ? "" : slotKeyOf(sinceMs);
   const matches = (item: Item): boolean => {
     const itsState = stateOf(item);
@@ -147,7 +147,7 @@ export const makeListRuns =
   async (wanted: RunsWanted): Promise<readonly RunView[]> => {
     if (wanted.state !== undefined && LISTED_STATES.has(wanted.state)) return listBadRuns(deps, wanted);
     const subjects =
-      wanted.subject === undefined ? deps.jobs().all.map(({ subject }) => subject) : [wanted.subject];
+      wanted.subject === undefined ? deps.jobs.all.map(({ subject }) => subject) : [wanted.subject];
     const lists = await Promise.all(subjects.map((subject) => listJobRuns(deps, subject, wanted)));
     return lists.flat().sort(bySlotNewestFirst).slice(0, wanted.limit);
   };

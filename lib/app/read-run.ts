@@ -12,8 +12,7 @@ import { unstartedRuns } from "./unstarted-runs.ts";
 
 export interface ReadRunDeps {
   readonly table: Table;
-  /** Asked anew for each call: an edited job is another definition. */
-  readonly jobs: () => JobList;
+  readonly jobs: JobList;
 }
 
 const sideValuesOf = async (table: Table, occurrence: Occurrence, run: Item): Promise<SideValues> => {
@@ -41,7 +40,7 @@ export const makeReadRun = ({ table, jobs }: ReadRunDeps) => {
   const recorded = async (occurrence: Occurrence, run: Item | undefined): Promise<RunView | undefined> => {
     if (run === undefined || stateOf(run) === undefined) return undefined;
     const side = await sideValuesOf(table, occurrence, run);
-    return runViewOf(run, jobs().bySubject(occurrence.subject), side);
+    return runViewOf(run, jobs.bySubject(occurrence.subject), side);
   };
   return async (occurrence: Occurrence): Promise<RunView | undefined> => {
     const { subject, slotKey } = occurrence;
@@ -49,7 +48,7 @@ export const makeReadRun = ({ table, jobs }: ReadRunDeps) => {
     const view = await recorded(occurrence, before);
     if (view !== undefined) return view;
     const lock = await table.get(lockKey(subject), { consistent: true });
-    const listed = unstartedRuns(subject, lock, jobs().bySubject(subject), () => before).get(slotKey);
+    const listed = unstartedRuns(subject, lock, jobs.bySubject(subject), () => before).get(slotKey);
     if (listed !== undefined) return listed;
     // Neither: unless it started, ended and left the lock between the two reads.
     return recorded(occurrence, await table.get(runKey(occurrence), { consistent: true }));

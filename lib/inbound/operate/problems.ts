@@ -4,7 +4,6 @@ import type { Problem } from "./answers.ts";
 
 const TITLES = {
   400: "Bad Request",
-  401: "Unauthorized",
   404: "Not Found",
   409: "Conflict",
   500: "Internal Server Error",
@@ -53,16 +52,3 @@ export const answerError = (
     "content-type": "application/problem+json",
   });
 };
-
-export const answerUnauthorized = (context: Context): Response =>
-  context.body(
-    JSON.stringify({
-      type: "about:blank",
-      title: TITLES[401],
-      status: 401,
-      code: "unauthorized",
-      detail: "no valid key",
-    } satisfies Problem),
-    401,
-    { "content-type": "application/problem+json", "www-authenticate": "Bearer" },
-  );

@@ -30,7 +30,7 @@ export type RunByHand = (request: {
 export interface OperateDeps {
   readonly inspect: Inspect;
   readonly runByHand: RunByHand;
-  readonly jobs: () => JobList;
+  readonly jobs: JobList;
   readonly clock: Clock;
   /** Told of errors that the caller is not told of. */
   readonly report?: (error: unknown) => void;
@@ -62,7 +62,7 @@ const makeRunRequest = ({ inspect, runByHand, jobs, clock }: OperateDeps) => {
   const slotOf = (job: JobDefinition, text: string | undefined): number | undefined => {
     if (text === undefined) return undefined;
     const slotMs = readTime(text, job.timezone, "slot");
-    const refusal = slotRefusal(job, jobs().scheduleOf(job), { slotMs, nowMs: clock.nowMs() });
+    const refusal = slotRefusal(job, jobs.scheduleOf(job), { slotMs, nowMs: clock.nowMs() });
     if (refusal !== undefined) throw refusal;
     return slotMs;
   };
@@ -106,12 +106,12 @@ const makeRunRequest = ({ inspect, runByHand, jobs, clock }: OperateDeps) => {
 
 const runAnswer = ({ jobs }: OperateDeps, run: RunView): RunAnswer => ({
   run,
-  timezone: jobs().byName(run.job)?.timezone ?? "UTC",
+  timezone: jobs.byName(run.job)?.timezone ?? "UTC",
 });
 
 /** "Why is there no run?" is what brings people here at nine o'clock. */
 const whyNoRun = ({ jobs, clock }: OperateDeps, job: JobDefinition, slotMs: number): string => {
-  const refusal = slotRefusal(job, jobs().scheduleOf(job), { slotMs, nowMs: clock.nowMs() });
+  const refusal = slotRefusal(job, jobs.scheduleOf(job), { slotMs, nowMs: clock.nowMs() });
   if (refusal === undefined) return "the slot has passed, and nothing has triggered it so far";
   return refusal.hint === undefined ? refusal.message : `${refusal.message}; ${refusal.hint}`;
 };
@@ -128,7 +128,7 @@ const addJobRoutes = (app: Hono, deps: OperateDeps): void => {
     const job = inspect.job(context.req.param("job"));
     const { from, count } = checked(NEXT_QUERY, context.req.query());
     const fromMs = from === undefined ? clock.nowMs() : readTime(from, job.timezone, "from");
-    return context.json(previewJob(job, jobs().scheduleOf(job), { fromMs, count }));
+    return context.json(previewJob(job, jobs.scheduleOf(job), { fromMs, count }));
   });
 
   /** Its last run, or the one of a slot. */
@@ -161,7 +161,7 @@ const addRunRoutes = (app: Hono, deps: OperateDeps): void => {
       ...(since === undefined ? {} : { sinceMs: readTime(since, job?.timezone ?? "UTC", "since") }),
       limit: limit ?? DEFAULT_LIMIT,
     });
-    const known = runs.map((run) => jobs().byName(run.job)).filter((found) => found !== undefined);
+    const known = runs.map((run) => jobs.byName(run.job)).filter((found) => found !== undefined);
     const timezones = Object.fromEntries(known.map(({ name, timezone }) => [name, timezone]));
     return context.json({ runs, timezones } satisfies RunsAnswer);
   });
