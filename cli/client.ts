@@ -1,24 +1,16 @@
 import { type IncomingMessage, request } from "node:http";
 import { Conflict, InvalidInput, Unavailable } from "../lib/core/errors.ts";
+import type { Problem } from "../lib/inbound/operate/answers.ts";
 import { findStack, NoStack, type StackFile } from "./stack-file.ts";
 
 /** The operate router, wherever it is. Answers are the router's own types (lib/inbound/operate/answers.ts). */
 export interface Operate {
-  get<Answer>(path: string, query?: Query): Promise<Answer>;
+  get<Answer>(path: string, query?: Query, signal?: AbortSignal): Promise<Answer>;
   post<Answer>(path: string, body: object): Promise<Answer>;
 }
 
 /** Undefined values are left out. */
 export type Query = { readonly [name: string]: string | number | undefined };
-
-/** RFC 9457, with our own members. */
-interface Problem {
-  readonly status: number;
-  readonly code: string;
-  readonly detail: string;
-  readonly field?: string;
-  readonly hint?: string;
-}
 
 /** The router failed, through no fault of the caller. */
 class StackFailed extends Error {
@@ -54,9 +46,16 @@ const bodyOf = async (response: IncomingMessage): Promise<unknown> => {
   return JSON.parse(Buffer.concat(chunks).toString("utf8"));
 };
 
+interface Call {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly body?: object;
+  readonly signal?: AbortSignal | undefined;
+}
+
 // node:http and not fetch: loading fetch costs 20 ms of every command. No agent: the socket must not keep the
 // process alive after the answer.
-const exchange = (stack: StackFile, method: string, path: string, body?: object): Promise<IncomingMessage> =>
+const exchange = (stack: StackFile, { method, path, body, signal }: Call): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const outgoing = request(
@@ -66,6 +65,7 @@ const exchange = (stack: StackFile, method: string, path: string, body?: object)
         method,
         path,
         agent: false,
+        ...(signal === undefined ? {} : { signal }),
         headers: {
           authorization: `Bearer ${stack.key}`,
           accept: "application/json",
@@ -78,16 +78,11 @@ const exchange = (stack: StackFile, method: string, path: string, body?: object)
     outgoing.end(payload);
   });
 
-const call = async <Answer>(
-  stack: StackFile,
-  method: string,
-  path: string,
-  body?: object,
-): Promise<Answer> => {
+const call = async <Answer>(stack: StackFile, wanted: Call): Promise<Answer> => {
   let status: number;
   let answer: unknown;
   try {
-    const response = await exchange(stack, method, path, body);
+    const response = await exchange(stack, wanted);
     status = response.statusCode ?? 0;
     answer = await bodyOf(response);
   } catch (cause) {
@@ -117,7 +112,7 @@ export const connect = (options: { readonly stage?: string; readonly data?: stri
     );
   const stack = findStack(options.data);
   return {
-    get: (path, query) => call(stack, "GET", withQuery(path, query)),
-    post: (path, body) => call(stack, "POST", path, body),
+    get: (path, query, signal) => call(stack, { method: "GET", path: withQuery(path, query), signal }),
+    post: (path, body) => call(stack, { method: "POST", path, body }),
   };
 };

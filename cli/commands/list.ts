@@ -1,0 +1,41 @@
+import type { Command } from "commander";
+import type { JobSummary } from "../../lib/app/list-jobs.ts";
+import type { JobsAnswer } from "../../lib/inbound/operate/answers.ts";
+import { connect } from "../client.ts";
+import { EXIT, type ExitCode } from "../exit-codes.ts";
+import { note, printJson, printLines, tableLines } from "../output.ts";
+import { localText } from "../times.ts";
+import { addVerb, type CommonOptions, ending } from "../verb.ts";
+
+const HEADINGS = ["JOB", "HEALTH", "SCHEDULE", "ZONE", "NEXT (ZONE)", "NEXT (UTC)", "LAST OUTCOME"];
+
+const rowOf = ({ name, health, inWords, timezone, nextSlot, lastRun }: JobSummary): readonly string[] => [
+  name,
+  health,
+  inWords ?? "by hand only",
+  timezone,
+  nextSlot === null ? "-" : localText(nextSlot, timezone),
+  nextSlot ?? "-",
+  lastRun === null ? "-" : `${lastRun.state} ${lastRun.slot}`,
+];
+
+const list = async (options: CommonOptions): Promise<ExitCode> => {
+  const { jobs } = await connect(options).get<JobsAnswer>("/v1/jobs");
+  if (options.json) printJson(jobs);
+  else if (jobs.length === 0) note("there are no jobs: each file in jobs/ is one");
+  else printLines(tableLines(HEADINGS, jobs.map(rowOf)));
+  return EXIT.done;
+};
+
+/** `belfry list`: all jobs at a glance. */
+export const addList = (program: Command): void => {
+  addVerb(program, {
+    usage: "list",
+    summary: "show all jobs: schedule in words, next slot, last outcome, health",
+    examples: [
+      ["list", "the jobs of the local stack"],
+      ["list --json", "the same for a program"],
+    ],
+    exits: ["0  shown", "4  no stack answers"],
+  }).action(ending(list));
+};

@@ -1,0 +1,57 @@
+import type { RunView } from "../lib/core/run.ts";
+import { pairLines } from "./output.ts";
+import { bothTexts, spanText } from "./times.ts";
+
+type Pair = readonly [name: string, value: string];
+
+const optional = (name: string, value: string | undefined): readonly Pair[] =>
+  value === undefined ? [] : [[name, value]];
+
+const compact = (value: unknown): string => JSON.stringify(value);
+
+const attemptText = ({ n, startedAt, endedAt, outcome, error }: RunView["attempts"][number]): string => {
+  const took = endedAt === undefined ? "" : ` after ${spanText(Date.parse(endedAt) - Date.parse(startedAt))}`;
+  return `${n}: ${outcome}${took}, started ${startedAt}${error === undefined ? "" : ` (${error})`}`;
+};
+
+const timePairs = (run: RunView, zone: string): readonly Pair[] => [
+  ["slot", bothTexts(run.slot, zone)],
+  ["queued", bothTexts(run.queuedAt, zone)],
+  ["started", bothTexts(run.startedAt, zone)],
+  ["finished", bothTexts(run.finishedAt, zone)],
+  ...optional("took", run.durationMs === null ? undefined : spanText(run.durationMs)),
+  ...optional("late by", run.latenessMs === null ? undefined : spanText(run.latenessMs)),
+];
+
+const stackLines = ({ error }: RunView): readonly string[] =>
+  error?.stack === undefined ? [] : ["", ...error.stack.split("\n")];
+
+/** A run for people: one fact a line, the stack at the end. */
+export const runLines = (run: RunView, zone: string): readonly string[] => [
+  ...pairLines([
+    ["run", run.runId],
+    ["job", run.job],
+    ["state", run.state],
+    ...optional("reason", run.reason),
+    ...optional(
+      "covers",
+      run.range === undefined
+        ? undefined
+        : `${run.range.count} slots from ${bothTexts(run.range.from, zone)}`,
+    ),
+    ["trigger", run.trigger],
+    ...timePairs(run, zone),
+    ...run.attempts.map((attempt): Pair => ["attempt", attemptText(attempt)]),
+    ["duplicates", String(run.duplicates)],
+    ["input", compact(run.input)],
+    ["result", compact(run.result)],
+    ...optional("error", run.error === undefined ? undefined : `${run.error.name}: ${run.error.message}`),
+  ]),
+  ...stackLines(run),
+];
+
+/** Why it is not simply done, in a line. */
+export const whyText = ({ reason, error, result, state }: RunView): string => {
+  if (state === "succeeded") return result === null ? "" : compact(result);
+  return (reason ?? (error === undefined ? "" : `${error.name}: ${error.message}`)).split("\n")[0] ?? "";
+};
