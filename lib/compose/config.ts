@@ -24,7 +24,6 @@ const VARIABLES = [
   "BELFRY_LEASE_MS",
   "BELFRY_CLOCK_BOUND_MS",
   "BELFRY_FIRST_LOOK_MS",
-  "BELFRY_PAGE_MS",
 ] as const;
 
 /** Read by others than this function, and so no typing errors. */
@@ -63,7 +62,6 @@ export const loadConfig = (env: Environment): StackConfig => {
     leaseMs: milliseconds("BELFRY_LEASE_MS", AWS_TIMINGS.leaseMs),
     clockBoundMs: milliseconds("BELFRY_CLOCK_BOUND_MS", AWS_TIMINGS.clockBoundMs),
     firstLookMs: milliseconds("BELFRY_FIRST_LOOK_MS", AWS_TIMINGS.firstLookMs),
-    pageMs: milliseconds("BELFRY_PAGE_MS", AWS_TIMINGS.pageMs),
   };
   const known: readonly string[] = [...VARIABLES, ...OTHERS];
   for (const name of Object.keys(env)) {

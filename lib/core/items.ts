@@ -1,5 +1,5 @@
 import type { Occurrence } from "./identity.ts";
-import { DAY_MS, isoOf } from "./time.ts";
+import { DAY_MS, HOUR_MS, isoOf } from "./time.ts";
 import type { Key } from "./write.ts";
 
 /**
@@ -10,7 +10,7 @@ import type { Key } from "./write.ts";
  * | RUN | `J#<subject>` / `R#<slotKey>` | one occurrence: its state, fence and lease; a subject's runs by slot; a run by its id |
  * | LOCK | `J#<subject>` / `L` | who occupies a job that does not allow overlap, and who waits |
  * | SIDE | `J#<subject>` / `I#<slotKey>#<name>` | input, result or error too big for RUN (`input`, `result-<fence>`, `error-<fence>`) |
- * | OPEN | `O#<page>#<0..7>` / `<subject>~<slotKey>` | "look at this run when this page is over": pages of a minute |
+ * | OPEN | `O#<hour>#<0..7>` / `<instant>#<subject>~<slotKey>` | "look at this run at that instant" |
  * | CURSOR | `W` / `cursor` | up to where the watchdog has looked at slots |
  * | CONTROL | `W` / `control` | paused jobs, slots to skip |
  * | DEFINITION | `D` / `<subject>` | a job as data, its hash, since when it holds |
@@ -66,8 +66,8 @@ export const MANIFEST_KEY: Key = { pk: "W", sk: "manifest" };
 export const definitionKey = (subject: string): Key => ({ pk: "D", sk: subject });
 export const DEFINITION_RANGE = { pk: "D", first: "a", last: "~" };
 
-/** Spreads the looks of one page over so many partitions, far above what a minute of any user needs. */
-export const OPEN_PARTS = 8;
+/** Spreads the looks of one hour over so many partitions, far above what a minute of any user needs. */
+const OPEN_PARTS = 8;
 
 const partOf = (text: string): number => {
   let sum = 0;
@@ -75,25 +75,33 @@ const partOf = (text: string): number => {
   return sum % OPEN_PARTS;
 };
 
-const openPage = (pageStartMs: number, part: number): string =>
-  `O#${isoOf(pageStartMs).slice(0, 19)}Z#${part}`;
+const openPage = (hour: string, part: number): string => `O#${hour}#${part}`;
+const hourOf = (atMs: number): string => isoOf(atMs).slice(0, 13);
 
-/** The start of the page that holds the instant. */
-export const openPageStartMs = (atMs: number, pageMs: number): number => Math.floor(atMs / pageMs) * pageMs;
-
-export const openKey = ({ subject, slotKey }: Occurrence, lookAtMs: number, pageMs: number): Key => ({
-  pk: openPage(openPageStartMs(lookAtMs, pageMs), partOf(`${subject}~${slotKey}`)),
-  sk: `${subject}~${slotKey}`,
+export const openKey = ({ subject, slotKey }: Occurrence, lookAtMs: number): Key => ({
+  pk: openPage(hourOf(lookAtMs), partOf(`${subject}~${slotKey}`)),
+  sk: `${isoOf(lookAtMs)}#${subject}~${slotKey}`,
 });
 
-/** Partition keys of the page that begins at the instant. */
-export const openPages = (pageStartMs: number): readonly string[] =>
-  Array.from({ length: OPEN_PARTS }, (_, part) => openPage(pageStartMs, part));
+/** Ranges of keys that hold every look due in [fromMs, untilMs): one per hour and part. */
+export const openRanges = (
+  fromMs: number,
+  untilMs: number,
+): readonly { readonly pk: string; readonly first: string; readonly last: string }[] => {
+  const bounds = { first: isoOf(fromMs), last: `${isoOf(untilMs - 1)}~` };
+  const hours: string[] = [];
+  for (let hourMs = Math.floor(fromMs / HOUR_MS) * HOUR_MS; hourMs < untilMs; hourMs += HOUR_MS) {
+    hours.push(hourOf(hourMs));
+  }
+  return hours.flatMap((hour) =>
+    Array.from({ length: OPEN_PARTS }, (_, part) => ({ pk: openPage(hour, part), ...bounds })),
+  );
+};
 
 /** The occurrence in the sort key of an OPEN item. */
 export const occurrenceInOpenKey = (sk: string): Occurrence => {
-  const cut = sk.indexOf("~");
-  return { subject: sk.slice(0, cut), slotKey: sk.slice(cut + 1) };
+  const [subject = "", slotKey = ""] = sk.slice(sk.indexOf("#") + 1).split("~");
+  return { subject, slotKey };
 };
 
 /** Keys of the sparse index: newest first within the month of the end. */

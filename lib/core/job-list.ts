@@ -4,6 +4,8 @@ import { parseSchedule, type UnionSchedule, unionOf } from "./schedule/schedule.
 /** The jobs of one deployment, as every process of it sees them. */
 export interface JobList {
   readonly stage: string;
+  /** Of the manifest. */
+  readonly hash: string;
   /** In order of name. */
   readonly all: readonly JobDefinition[];
   bySubject(subject: string): JobDefinition | undefined;
@@ -29,12 +31,13 @@ export const scheduleOfJob = (job: JobDefinition): UnionSchedule | undefined => 
   );
 };
 
-export const jobList = ({ jobs }: Pick<Manifest, "jobs">, stage: string): JobList => {
+export const jobList = ({ jobs, hash }: Pick<Manifest, "jobs" | "hash">, stage: string): JobList => {
   const bySubject = new Map(jobs.map((job) => [job.subject, job]));
   const byName = new Map(jobs.map((job) => [job.name, job]));
   const schedules = new Map<string, UnionSchedule | undefined>();
   return {
     stage,
+    hash,
     all: jobs,
     bySubject: (subject) => bySubject.get(subject),
     byName: (name) => byName.get(name),

@@ -28,7 +28,7 @@ export const messageText = (message: RunMessage): string =>
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-const isTrigger = (value: unknown): value is Trigger => TRIGGERS.some((trigger) => trigger === value);
+export const isTrigger = (value: unknown): value is Trigger => TRIGGERS.some((trigger) => trigger === value);
 
 /**
  * The message in the body of an SQS record.

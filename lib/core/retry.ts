@@ -11,3 +11,7 @@ export const waitBeforeRetryMs = (retry: Retry, failed: number, fraction: number
   const full = step ?? Math.min(maxWaitMs, firstWaitMs * factor ** (failed - 1));
   return Math.round(full * (1 - jitter * fraction));
 };
+
+/** For the jobs of a pool: how often a message may come back before its queue takes it for dead. */
+export const maxReceiveCount = (jobs: readonly { readonly retry: Retry }[]): number =>
+  10 + 2 * Math.max(0, ...jobs.map(({ retry }) => retry.retries + 1 + retry.crashes));

@@ -11,15 +11,12 @@ export interface Timings {
   readonly clockBoundMs: number;
   /** The watchdog looks at an occurrence first so long after its slot, or its claim by hand. */
   readonly firstLookMs: number;
-  /** The watchdog's notes of what to look at are kept in pages of so long. */
-  readonly pageMs: number;
 }
 
 export const AWS_TIMINGS: Timings = {
   leaseMs: 60 * SECOND_MS,
   clockBoundMs: 30 * SECOND_MS,
   firstLookMs: 2 * MINUTE_MS,
-  pageMs: MINUTE_MS,
 };
 
 /** Processes of one machine share a clock, and its owner does not like to wait. */
@@ -27,7 +24,6 @@ export const EMBEDDED_TIMINGS: Timings = {
   leaseMs: 10 * SECOND_MS,
   clockBoundMs: SECOND_MS,
   firstLookMs: 15 * SECOND_MS,
-  pageMs: 5 * SECOND_MS,
 };
 
 /** The handler of a lease that was not renewed is stopped so long before its end. */

@@ -1,0 +1,61 @@
+import { runIdOf, slotMsOf } from "../core/identity.ts";
+import { runRange, slotKeyInSortKey } from "../core/items.ts";
+import type { Json } from "../core/json.ts";
+import type { PreviousSuccess } from "../ports/attempts.ts";
+import type { Settlement } from "../ports/run-queue.ts";
+import { keepLease } from "./lease.ts";
+import { record } from "./record.ts";
+import { attemptNumber, inputOf, type Lease, type Visit, type WorkDeps } from "./visit.ts";
+
+/** Runs the handler under the lease, and records how it ended. */
+export const runAttempt = async (deps: WorkDeps, visit: Visit, lease: Lease): Promise<Settlement> => {
+  const { job, occurrence } = visit;
+  const holding = { occurrence, fence: Number(lease.item["fence"]) };
+  const input = await inputOf(deps, visit, lease.item);
+  const running = deps.attempts.start(
+    {
+      job: job.name,
+      runId: runIdOf(occurrence),
+      slotMs: slotMsOf(occurrence.slotKey),
+      attempt: attemptNumber(lease.item),
+      trigger: String(lease.item["trigger"]),
+      input,
+      timeoutMs: job.timeoutMs,
+    },
+    {
+      previous: () => previousSuccess(deps, visit),
+      log: (level, message, fields) =>
+        deps.journal.handlerLine(level, message, { runId: runIdOf(occurrence), ...fields }),
+    },
+  );
+  const keeper = keepLease(deps, holding, { running, untilMs: lease.untilMs });
+  const end = await running.ended;
+  keeper.stop();
+  if (keeper.lost()) return afterLostLease(deps, visit);
+  const cancelled = keeper.cancelled();
+  return record(deps, { visit, lease, holding, end, cancelled, endedAtMs: deps.clock.nowMs() });
+};
+
+const afterLostLease = (deps: WorkDeps, { occurrence }: Visit): Settlement => {
+  deps.journal.notice("warn", "lease-lost", { runId: runIdOf(occurrence) });
+  return { kind: "return", afterMs: deps.timings.leaseMs + deps.timings.clockBoundMs };
+};
+
+/** How far back a handler may ask for the last success. */
+const PREVIOUS_RUNS = 100;
+
+const previousSuccess = async (
+  { table }: WorkDeps,
+  { occurrence }: Visit,
+): Promise<PreviousSuccess | undefined> => {
+  const range = runRange(occurrence.subject, "", occurrence.slotKey);
+  const runs = await table.query({ ...range, descending: true, limit: PREVIOUS_RUNS });
+  const last = runs.find((run) => run["st"] === "succeeded");
+  if (last === undefined) return undefined;
+  const result = last["result"];
+  return {
+    slotMs: slotMsOf(slotKeyInSortKey(String(last["sk"]))),
+    finishedAtMs: Number(last["endedAtMs"]),
+    ...(result === undefined ? {} : { result: result as Json }),
+  };
+};

@@ -1,0 +1,219 @@
+import { Unavailable } from "../core/errors.ts";
+import { type Occurrence, runIdOf } from "../core/identity.ts";
+import { runKey } from "../core/items.ts";
+import type { JobDefinition } from "../core/job.ts";
+import type { Json } from "../core/json.ts";
+import {
+  type Class,
+  type Contender,
+  claimLock,
+  type Holder,
+  hasRoom,
+  holdersOf,
+  joinWaiters,
+  type Waiter,
+  waitersOf,
+} from "../core/lock.ts";
+import type { Trigger } from "../core/message.ts";
+import { claim, countDuplicate, hasRoomForDuplicate, markAbsent } from "../core/transitions.ts";
+import type { Item } from "../core/write.ts";
+import type { Deps } from "./deps.ts";
+import { isLocked, type LockDeps, maxHolders, release, releaseEnded, wakeWaiters } from "./lock-keeper.ts";
+
+/** An occurrence that should run. */
+export interface Ask {
+  readonly job: JobDefinition;
+  readonly occurrence: Occurrence;
+  readonly epoch: number;
+  readonly trigger: Trigger;
+  readonly queuedAtMs: number;
+  readonly input?: Json;
+  readonly reason?: string;
+  /** Its RUN is there already, made by T1: a run by hand, a backfill, or any run with an input of its own. */
+  readonly recorded: boolean;
+}
+
+export type ClaimOutcome = "claimed" | "waiting" | "duplicate" | "skipped";
+
+/** A live slot waits behind a run by hand, but one at most, so that live slots do not pile up. */
+const MAX_LIVE_WAITERS = 1;
+
+/** Refusals that each changed the lock; more in a row than processes can cause means a broken invariant. */
+const MAX_LOOKS = 200;
+
+export const classOf = ({ trigger, epoch }: Pick<Ask, "trigger" | "epoch">): Class => {
+  if (epoch > 1) return 1;
+  return trigger === "manual" ? 1 : trigger === "backfill" ? 2 : 0;
+};
+
+export type ClaimDeps = LockDeps & Pick<Deps, "journal">;
+
+/** One claim that the lock refused. */
+interface Refusal {
+  readonly ask: Ask;
+  readonly token: string;
+  readonly contender: Contender;
+  /** Whether the run has a record is not known yet. */
+  readonly runUnread: boolean;
+  /** The lock as it refused. */
+  readonly lock: Item | undefined;
+}
+
+/** What a refusal means: done, or claim again - with the class that the run's own record says, once it is read. */
+type Look =
+  | { readonly kind: "done"; readonly outcome: ClaimOutcome }
+  | { readonly kind: "again"; readonly contender?: Contender };
+
+const AGAIN: Look = { kind: "again" };
+const done = (outcome: ClaimOutcome): Look => ({ kind: "done", outcome });
+
+const send = ({ queue }: ClaimDeps, ask: Ask): Promise<void> =>
+  queue.send(ask.job.pool, {
+    ...ask.occurrence,
+    epoch: ask.epoch,
+    trigger: ask.trigger,
+    queuedAtMs: ask.queuedAtMs,
+    ...(ask.input === undefined || ask.recorded ? {} : { input: ask.input }),
+    ...(ask.reason === undefined ? {} : { reason: ask.reason }),
+  });
+
+const duplicate = async (
+  { table, clock, journal }: ClaimDeps,
+  { ask, token }: Pick<Refusal, "ask" | "token">,
+  run: Item | undefined,
+): Promise<ClaimOutcome> => {
+  journal.notice("info", "duplicate-delivery", { runId: runIdOf(ask.occurrence), trigger: ask.trigger });
+  if (hasRoomForDuplicate(run?.["dup"])) {
+    await table.write(countDuplicate(ask.occurrence, token, clock.nowMs()));
+  }
+  return "duplicate";
+};
+
+/** T1: for a job that allows overlap the claim makes the record. */
+const claimRun = async (deps: ClaimDeps, ask: Ask, token: string): Promise<ClaimOutcome> => {
+  const answer = await deps.table.write(claim({ ...ask, token, nowMs: ask.queuedAtMs }));
+  const mine = answer.written || (answer.item?.["own"] === token && answer.item["ep"] === 1);
+  if (!mine) return duplicate(deps, { ask, token }, answer.item);
+  await send(deps, ask);
+  return "claimed";
+};
+
+/** T1L: for any other job the claim is the lock. */
+const claimLocked = async (deps: ClaimDeps, ask: Ask, token: string): Promise<ClaimOutcome> => {
+  let contender: Contender = { occurrence: ask.occurrence, epoch: ask.epoch, class: classOf(ask) };
+  let newestOnly = !ask.recorded && ask.epoch === 1;
+  for (let look = 0; look < MAX_LOOKS; look++) {
+    const max = maxHolders(ask.job);
+    const answer = await deps.table.write(
+      claimLock({ contender, token, nowMs: ask.queuedAtMs, max, newestOnly }),
+    );
+    if (answer.written) {
+      await send(deps, ask);
+      return "claimed";
+    }
+    const seen = await decide(deps, { ask, token, contender, runUnread: newestOnly, lock: answer.item });
+    if (seen.kind === "done") return seen.outcome;
+    if (seen.contender === undefined) continue;
+    contender = seen.contender;
+    newestOnly = false;
+  }
+  throw new Unavailable("lock_busy", `the lock of ${ask.job.name} changed ${MAX_LOOKS} times in a row`);
+};
+
+/** What a lock that refused the claim means: docs/protocol.md, T1L, row by row. */
+const decide = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> => {
+  const { ask, contender, runUnread, lock } = refusal;
+  const { slotKey } = ask.occurrence;
+  const holding = holdersOf(lock).find((holder) => holder.slotKey === slotKey);
+  if (holding !== undefined) return meetOwnHolder(deps, refusal, holding);
+  const waiting = waitersOf(lock).find((waiter) => waiter.slotKey === slotKey);
+  if (waiting !== undefined) return meetOwnWaiter(deps, refusal, waiting);
+  if (hasRoom(lock, maxHolders(ask.job))) {
+    return runUnread ? readOwnRun(deps, refusal) : join(deps, refusal);
+  }
+  if (await releaseEnded(deps, ask.job, lock)) return AGAIN;
+  return contender.class === 0 ? blockedLiveSlot(deps, refusal) : join(deps, refusal);
+};
+
+const meetOwnHolder = async (deps: ClaimDeps, refusal: Refusal, holding: Holder): Promise<Look> => {
+  const { ask, token } = refusal;
+  if (holding.owner === token && holding.epoch === ask.epoch) {
+    await send(deps, ask);
+    return done("claimed");
+  }
+  if (holding.epoch >= ask.epoch) return done(await duplicate(deps, refusal, undefined));
+  await release(deps, { ...ask, epoch: holding.epoch });
+  return AGAIN;
+};
+
+const meetOwnWaiter = async (deps: ClaimDeps, { ask, lock }: Refusal, waiting: Waiter): Promise<Look> => {
+  if (waiting.epoch < ask.epoch) {
+    await release(deps, { ...ask, epoch: waiting.epoch });
+    return AGAIN;
+  }
+  await wakeWaiters(deps, ask.job, lock);
+  await releaseEnded(deps, ask.job, lock);
+  return done("waiting");
+};
+
+/** The lock does not say whether this occurrence ran before; its record does. */
+const readOwnRun = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> => {
+  const { ask, contender } = refusal;
+  const run = await deps.table.get(runKey(ask.occurrence), { consistent: true });
+  const asked = run?.["st"] === "queued" && run["ep"] === ask.epoch;
+  if (run?.["st"] !== undefined && !asked) return done(await duplicate(deps, refusal, run));
+  const trigger = run?.["trigger"];
+  const itsClass: Class = trigger === "manual" ? 1 : trigger === "backfill" ? 2 : contender.class;
+  return { kind: "again", contender: { ...contender, class: itsClass } };
+};
+
+/** Every place is taken by a run that is not over. A live slot skips only for live ones. */
+const blockedLiveSlot = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> => {
+  const { ask, runUnread, lock } = refusal;
+  const holders = holdersOf(lock);
+  const [blocker] = holders;
+  const blockedBy = blocker && runIdOf({ ...ask.occurrence, slotKey: blocker.slotKey });
+  if (holders.every((holder) => holder.class === 0)) {
+    return skip(deps, refusal, { reason: "the run before it is not over", blockedBy });
+  }
+  if (runUnread) return readOwnRun(deps, refusal);
+  const live = waitersOf(lock).filter((waiter) => waiter.class === 0).length;
+  if (live < MAX_LIVE_WAITERS) return join(deps, refusal);
+  return skip(deps, refusal, { reason: "queue full", blockedBy });
+};
+
+/** T8, skipped by overlap. */
+const skip = async (
+  deps: ClaimDeps,
+  refusal: Refusal,
+  { reason, blockedBy }: { readonly reason: string; readonly blockedBy: string | undefined },
+): Promise<Look> => {
+  const { occurrence, trigger } = refusal.ask;
+  const nowMs = deps.clock.nowMs();
+  const because = blockedBy === undefined ? { reason } : { reason, blockedBy };
+  const answer = await deps.table.write(
+    markAbsent({ occurrence, state: "skipped", nowMs, trigger, ...because }),
+  );
+  if (!answer.written) return done(await duplicate(deps, refusal, answer.item));
+  deps.journal.notice("info", "skipped", { runId: runIdOf(occurrence), ...because });
+  return done("skipped");
+};
+
+/** T11, then a look: the holder may have left between the refused claim and the join. */
+const join = async (deps: ClaimDeps, { ask, contender }: Refusal): Promise<Look> => {
+  const answer = await deps.table.write(joinWaiters(contender));
+  if (!answer.written) return AGAIN;
+  await wakeWaiters(deps, ask.job, answer.item);
+  return done("waiting");
+};
+
+/**
+ * Makes an occurrence one run at most, by one conditional write, and sends it to its pool.
+ * @param token the owner token: the same for every repetition of one try, so that a repeated try is no duplicate
+ */
+export const claimAndSend = async (deps: ClaimDeps, ask: Ask, token: string): Promise<ClaimOutcome> => {
+  if (isLocked(ask.job)) return claimLocked(deps, ask, token);
+  if (!ask.recorded) return claimRun(deps, ask, token);
+  await send(deps, ask);
+  return "claimed";
+};

@@ -1,0 +1,57 @@
+import { DEFINITION_RANGE, definitionKey, ITEM_VERSION, MANIFEST_KEY } from "../core/items.ts";
+import type { JobDefinition } from "../core/job.ts";
+import { type Item, remove, set } from "../core/write.ts";
+import type { Deps } from "./deps.ts";
+
+type DefinitionDeps = Pick<Deps, "table" | "clock" | "jobs">;
+
+/** Since when each subject's schedule has been as it is now; slots before that are nobody's business. */
+export type ScheduleSince = ReadonlyMap<string, number>;
+
+/** The part of a definition that decides when it fires. */
+const scheduleText = (job: JobDefinition): string => {
+  const { schedules, timezone, dst, startsAtMs, endsAtMs, stages } = job;
+  return JSON.stringify([schedules, timezone, dst, startsAtMs, endsAtMs, stages]);
+};
+
+/**
+ * Brings the definitions in the table up to this deployment's manifest, and answers since when each schedule holds. A
+ * new or changed schedule starts from the change; nothing else about a job moves it.
+ */
+export const syncDefinitions = async (deps: DefinitionDeps): Promise<ScheduleSince> => {
+  const { table, clock, jobs } = deps;
+  const manifest = await table.get(MANIFEST_KEY, { consistent: true });
+  const stored = new Map((await table.query(DEFINITION_RANGE)).map((item) => [String(item["sk"]), item]));
+  if (manifest?.["hash"] === jobs.hash) return sinceOf([...stored.values()]);
+  const nowMs = clock.nowMs();
+  for (const job of jobs.all) await storeDefinition(deps, job, stored.get(job.subject));
+  const removed = [...stored.keys()].filter((subject) => jobs.bySubject(subject) === undefined);
+  for (const subject of removed) {
+    await table.write({ key: definitionKey(subject), changes: [set("removedAtMs", nowMs)] });
+  }
+  await table.write({ key: MANIFEST_KEY, changes: [set("hash", jobs.hash), set("atMs", nowMs)] });
+  return sinceOf(await table.query(DEFINITION_RANGE));
+};
+
+const sinceOf = (items: readonly Item[]): ScheduleSince =>
+  new Map(items.map((item) => [String(item["sk"]), Number(item["sinceMs"])]));
+
+const storeDefinition = async (
+  { table, clock }: DefinitionDeps,
+  job: JobDefinition,
+  stored: Item | undefined,
+): Promise<void> => {
+  const schedule = scheduleText(job);
+  const same = stored?.["schedule"] === schedule && stored["removedAtMs"] === undefined;
+  await table.write({
+    key: definitionKey(job.subject),
+    changes: [
+      set("v", ITEM_VERSION),
+      set("name", job.name),
+      set("definition", JSON.stringify(job)),
+      set("schedule", schedule),
+      ...(same ? [] : [set("sinceMs", clock.nowMs())]),
+      remove("removedAtMs"),
+    ],
+  });
+};

@@ -1,0 +1,85 @@
+import { InvalidInput } from "../core/errors.ts";
+import { runIdOf, slotKeyOf } from "../core/identity.ts";
+import { CONTROL_KEY, OLDEST_DELIVERY_MS } from "../core/items.ts";
+import type { JobDefinition } from "../core/job.ts";
+import { parseSchedulerEvent } from "../core/scheduler-event.ts";
+import { shortIsoOf } from "../core/time.ts";
+import { markAbsent, markNeverStarted } from "../core/transitions.ts";
+import type { Item } from "../core/write.ts";
+import { type ClaimOutcome, claimAndSend } from "./claims.ts";
+import { reasonNotToClaim } from "./control.ts";
+import type { Deps } from "./deps.ts";
+import { isLocked } from "./lock-keeper.ts";
+
+type DispatchDeps = Pick<Deps, "table" | "queue" | "clock" | "random" | "journal" | "jobs">;
+
+export type DispatchOutcome = ClaimOutcome | "expired" | "off-schedule";
+
+/**
+ * One delivery of a schedule: claims the slot for each of its jobs and sends it to their pools.
+ * @param requestId Lambda's: it stays the same when Lambda retries the event, so that the retry knows its own claims
+ * @throws InvalidInput for an event that is none of ours, and for a job nobody knows; whatever else went wrong,
+ *   after every job of the event had its try
+ */
+export const dispatch = async (
+  deps: DispatchDeps,
+  event: unknown,
+  requestId: string,
+): Promise<readonly DispatchOutcome[]> => {
+  const { subjects, slotMs } = parseSchedulerEvent(event);
+  const control = await deps.table.get(CONTROL_KEY, { consistent: false });
+  const settled = await Promise.allSettled(
+    subjects.map((subject) => dispatchOne(deps, { subject, slotMs, requestId, control })),
+  );
+  const failures = settled.flatMap((one): unknown[] => (one.status === "rejected" ? [one.reason] : []));
+  if (failures.length === 1) throw failures[0];
+  if (failures.length > 1) throw new AggregateError(failures, `${failures.length} jobs of this event failed`);
+  return settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+};
+
+interface Delivery {
+  readonly subject: string;
+  readonly slotMs: number;
+  readonly requestId: string;
+  readonly control: Item | undefined;
+}
+
+const dispatchOne = async (
+  deps: DispatchDeps,
+  { subject, slotMs, requestId, control }: Delivery,
+): Promise<DispatchOutcome> => {
+  const job = deps.jobs.bySubject(subject);
+  if (job === undefined) {
+    throw new InvalidInput("unknown_job", `no job "${subject}" in this deployment`, { field: "subjects" });
+  }
+  const nowMs = deps.clock.nowMs();
+  if (!isExpected(deps, job, slotMs)) return "off-schedule";
+  const occurrence = { subject, slotKey: slotKeyOf(slotMs) };
+  const mark = { occurrence, nowMs, trigger: "schedule" } as const;
+  if (slotMs < nowMs - OLDEST_DELIVERY_MS) {
+    await deps.table.write(
+      markAbsent({ ...mark, state: "expired", reason: "delivered more than 30 days after its slot" }),
+    );
+    deps.journal.notice("warn", "expired", { runId: runIdOf(occurrence) });
+    return "expired";
+  }
+  const reason = reasonNotToClaim(control, job, slotMs);
+  if (reason !== undefined) {
+    const skipped = { ...mark, state: "skipped", reason } as const;
+    await deps.table.write(isLocked(job) ? markAbsent(skipped) : markNeverStarted(skipped, 1));
+    deps.journal.notice("info", "skipped", { runId: runIdOf(occurrence), reason });
+    return "skipped";
+  }
+  const ask = { job, occurrence, epoch: 1, trigger: "schedule", queuedAtMs: nowMs, recorded: false } as const;
+  return claimAndSend(deps, ask, requestId);
+};
+
+/** A schedule may tick finer than the job's slots; those instants are nothing. Any other stray one is said. */
+const isExpected = ({ jobs, journal }: DispatchDeps, job: JobDefinition, slotMs: number): boolean => {
+  const schedule = jobs.scheduleOf(job);
+  if (jobs.firesHere(job) && schedule?.has(slotMs) === true) return true;
+  if (schedule?.aws.kind !== "superset") {
+    journal.notice("warn", "off-schedule-event", { job: job.name, slot: shortIsoOf(slotMs) });
+  }
+  return false;
+};

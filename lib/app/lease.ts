@@ -1,0 +1,69 @@
+import { stopMarginMs } from "../core/settings.ts";
+import { type Holding, renew } from "../core/transitions.ts";
+import type { RunningAttempt } from "../ports/attempts.ts";
+import type { WorkDeps } from "./visit.ts";
+
+/** How the lease of an attempt went, asked when the attempt is over. */
+export interface KeptLease {
+  /** The handler was stopped because the lease was lost: nothing may be written any more. */
+  lost(): boolean;
+  /** Somebody asked the run to stop. */
+  cancelled(): boolean;
+  stop(): void;
+}
+
+/**
+ * T4: renews the lease at half time while the handler runs. Without an answer the old end stands, and shortly before
+ * it the handler is stopped: whoever takes over must find it gone. Refused, the lease is lost at once.
+ */
+export const keepLease = (
+  { table, clock, timers, timings }: WorkDeps,
+  holding: Holding,
+  held: { readonly running: RunningAttempt; readonly untilMs: number },
+): KeptLease => {
+  let untilMs = held.untilMs;
+  let lost = false;
+  let cancelled = false;
+  let over = false;
+  const lose = (why: string): void => {
+    lost = true;
+    over = true;
+    held.running.stop(why);
+  };
+  const cancel = (): void => {
+    if (!cancelled) held.running.stop("cancelled");
+    cancelled = true;
+  };
+  const renewOnce = async (): Promise<void> => {
+    if (over) return;
+    const wantedMs = clock.nowMs() + timings.leaseMs;
+    const answer = await table.write(renew(holding, wantedMs)).catch(() => undefined);
+    if (over) return;
+    if (answer?.written === false) return lose("the lease was lost");
+    if (answer !== undefined) {
+      untilMs = wantedMs;
+      guard.cancel();
+      guard = armGuard();
+      if (answer.item["cancelAtMs"] !== undefined) cancel();
+    }
+    renewal = timers.after(answer === undefined ? timings.leaseMs / 10 : timings.leaseMs / 2, tick);
+  };
+  const tick = (): void => {
+    void renewOnce();
+  };
+  const armGuard = () =>
+    timers.after(Math.max(0, untilMs - stopMarginMs(timings) - clock.nowMs()), () =>
+      lose("the lease could not be renewed"),
+    );
+  let guard = armGuard();
+  let renewal = timers.after(timings.leaseMs / 2, tick);
+  return {
+    lost: () => lost,
+    cancelled: () => cancelled,
+    stop: () => {
+      over = true;
+      guard.cancel();
+      renewal.cancel();
+    },
+  };
+};

@@ -1,0 +1,115 @@
+import type { Occurrence } from "../core/identity.ts";
+import { runKey } from "../core/items.ts";
+import type { JobDefinition } from "../core/job.ts";
+import {
+  handOver,
+  hasRoom,
+  holdersOf,
+  releaseHolder,
+  removeWaiter,
+  type Waiter,
+  waitersOf,
+} from "../core/lock.ts";
+import { isTerminal } from "../core/run.ts";
+import type { Item } from "../core/write.ts";
+import type { Deps } from "./deps.ts";
+
+/** How many runs of a job with an overlap lock may be open at once. */
+export const maxHolders = (_job: JobDefinition): number => 1;
+
+export const isLocked = (job: JobDefinition): boolean => job.overlap !== "allow";
+
+export type LockDeps = Pick<Deps, "table" | "queue" | "clock" | "random">;
+
+/** One attempt set of a run of a job that has a lock. */
+export interface Entry {
+  readonly job: JobDefinition;
+  readonly occurrence: Occurrence;
+  readonly epoch: number;
+}
+
+const sendWaiter = ({ queue, clock }: LockDeps, job: JobDefinition, waiter: Waiter): Promise<void> =>
+  queue.send(job.pool, {
+    subject: job.subject,
+    slotKey: waiter.slotKey,
+    epoch: waiter.epoch,
+    // A live slot made no record while it waited; the others' records keep their own trigger and input.
+    trigger: waiter.class === 0 ? "schedule" : waiter.class === 1 ? "manual" : "backfill",
+    queuedAtMs: clock.nowMs(),
+  });
+
+/** T10 once. Undefined = nothing is left to do; else the lock as it is now. */
+const handOverOnce = async (deps: LockDeps, job: JobDefinition, lock: Item): Promise<Item | undefined> => {
+  const [waiter] = waitersOf(lock);
+  const max = maxHolders(job);
+  if (waiter === undefined || !hasRoom(lock, max)) return undefined;
+  const token = deps.random.token();
+  const answer = await deps.table.write(
+    handOver(job.subject, waiter, { token, nowMs: deps.clock.nowMs(), max }),
+  );
+  const entry = holdersOf(answer.item).find(({ slotKey }) => slotKey === waiter.slotKey);
+  if (entry === undefined) return answer.item;
+  if (entry.owner === token && entry.epoch === waiter.epoch) {
+    await sendWaiter(deps, job, waiter);
+    return answer.item;
+  }
+  // An entry of an older attempt set is in the way; one of the same or a newer set makes the waiter superfluous.
+  const mend =
+    entry.epoch < waiter.epoch
+      ? releaseHolder({ subject: job.subject, slotKey: waiter.slotKey }, entry.epoch)
+      : removeWaiter(job.subject, waiter.text);
+  return (await deps.table.write(mend)).item;
+};
+
+/** Gives the lock to those who wait, while there is room. `lock` is the item as it was last seen. */
+export const wakeWaiters = async (
+  deps: LockDeps,
+  job: JobDefinition,
+  lock: Item | undefined,
+): Promise<void> => {
+  let seen = lock;
+  while (seen !== undefined) seen = await handOverOnce(deps, job, seen);
+};
+
+/** Removes the run's entry among the waiters or, if it got the lock meanwhile, among the holders. */
+const leaveWaiters = async (
+  { table }: LockDeps,
+  { occurrence, epoch }: Entry,
+  lock: Item | undefined,
+): Promise<Item | undefined> => {
+  const waiter = waitersOf(lock).find((any) => any.slotKey === occurrence.slotKey && any.epoch === epoch);
+  if (waiter === undefined) return lock;
+  const answer = await table.write(removeWaiter(occurrence.subject, waiter.text));
+  if (answer.written) return answer.item;
+  return (await table.write(releaseHolder(occurrence, epoch))).item;
+};
+
+/** T9 of a run that is over, or of an entry it left behind; then the lock goes to those who wait. */
+export const release = async (deps: LockDeps, entry: Entry): Promise<void> => {
+  const answer = await deps.table.write(releaseHolder(entry.occurrence, entry.epoch));
+  const lock = answer.written ? answer.item : await leaveWaiters(deps, entry, answer.item);
+  await wakeWaiters(deps, entry.job, lock);
+};
+
+/** Releases every holder whose run is over; answers whether there was one. */
+export const releaseEnded = async (
+  deps: LockDeps,
+  job: JobDefinition,
+  lock: Item | undefined,
+): Promise<boolean> => {
+  let released = false;
+  for (const { slotKey, epoch } of holdersOf(lock)) {
+    const occurrence = { subject: job.subject, slotKey };
+    const run = await deps.table.get(runKey(occurrence), { consistent: true });
+    if (!isOver(run, epoch)) continue;
+    await release(deps, { job, occurrence, epoch });
+    released = true;
+  }
+  return released;
+};
+
+/** Is the attempt set that an entry of the lock names over? */
+const isOver = (run: Item | undefined, epoch: number): boolean => {
+  const runEpoch = Number(run?.["ep"] ?? 0);
+  return runEpoch > epoch || (runEpoch === epoch && isTerminal(String(run?.["st"])));
+};

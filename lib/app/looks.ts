@@ -1,0 +1,121 @@
+import { isManualKey, type Occurrence, runIdOf } from "../core/identity.ts";
+import { lockKey, OLDEST_DELIVERY_MS, openKey } from "../core/items.ts";
+import type { JobDefinition } from "../core/job.ts";
+import { type Holder, holdersOf, nudgeHolder, waitersOf } from "../core/lock.ts";
+import { isTrigger, type Trigger } from "../core/message.ts";
+import { isTerminal } from "../core/run.ts";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../core/time.ts";
+import { nudge } from "../core/transitions.ts";
+import { type Item, set, type Value } from "../core/write.ts";
+import { claimAndSend } from "./claims.ts";
+import type { Deps } from "./deps.ts";
+import { isLocked } from "./lock-keeper.ts";
+
+type LookDeps = Pick<Deps, "table" | "queue" | "clock" | "random" | "journal" | "timings">;
+
+/** A note that is written while a pass reads must lie ahead of what the pass has read. */
+const SOONEST_LOOK_MS = 5 * SECOND_MS;
+
+/** Notes "look at this run then" for the watchdog. Looking once too often does no harm. */
+export const lookAt = async (
+  { table, clock }: Pick<Deps, "table" | "clock">,
+  occurrence: Occurrence,
+  atMs: number,
+): Promise<void> => {
+  const lookAtMs = Math.max(atMs, clock.nowMs() + SOONEST_LOOK_MS);
+  const expiresAtS = Math.floor((lookAtMs + OLDEST_DELIVERY_MS) / SECOND_MS);
+  await table.write({ key: openKey(occurrence, lookAtMs), changes: [set("expiresAtS", expiresAtS)] });
+};
+
+/** A run that was not over when the watchdog looked. */
+export interface OpenRun {
+  readonly job: JobDefinition;
+  readonly occurrence: Occurrence;
+  /** RUN; without `st` when the claim of a locked job is all there is. */
+  readonly run: Item | undefined;
+}
+
+/** Mends what can be mended of a run that is not over, and notes the next look. */
+export const look = async (deps: LookDeps, open: OpenRun): Promise<void> => {
+  const { run, occurrence } = open;
+  const state = run?.["st"];
+  if (state === "parked" || isTerminal(String(state))) return;
+  if (state === "running") return lookAtRunning(deps, open);
+  if (state === "waiting") return lookAtWaiting(deps, open);
+  if (isLocked(open.job)) return lookAtLocked(deps, open);
+  // Without a record there is nothing to mend: whoever noted the look ended before asking for the run.
+  if (state === undefined) return;
+  await sendAgain(deps, open, run?.["nudgedAtMs"]);
+  await lookAt(deps, occurrence, deps.clock.nowMs() + distanceMs(deps, run));
+};
+
+/** The distance between sends of the same queued run doubles, from the first look's to an hour. */
+const distanceMs = ({ timings }: LookDeps, run: Item | undefined): number =>
+  Math.min(HOUR_MS, timings.firstLookMs * 2 ** Math.min(10, Number(run?.["nudges"] ?? 0) + 1));
+
+/** Its lease ended: the message that its worker held comes back only with the queue's visibility. */
+const lookAtRunning = async (deps: LookDeps, open: OpenRun): Promise<void> => {
+  const { clock, timings } = deps;
+  const leaseOverMs = Number(open.run?.["leaseUntilMs"]) + timings.clockBoundMs;
+  if (leaseOverMs < clock.nowMs()) await sendAgain(deps, open, open.run?.["nudgedAtMs"]);
+  await lookAt(deps, open.occurrence, Math.max(leaseOverMs, clock.nowMs()) + timings.leaseMs / 2);
+};
+
+/** The message is a convenience: one that was lost costs a minute. */
+const lookAtWaiting = async (deps: LookDeps, open: OpenRun): Promise<void> => {
+  const dueMs = Number(open.run?.["nextAttemptAtMs"]) + MINUTE_MS;
+  const nowMs = deps.clock.nowMs();
+  if (dueMs <= nowMs) await sendAgain(deps, open, open.run?.["nudgedAtMs"]);
+  await lookAt(deps, open.occurrence, dueMs <= nowMs ? nowMs + distanceMs(deps, open.run) : dueMs);
+};
+
+/** Queued by its lock: as a holder it is sent again; as neither holder nor waiter it is claimed. */
+const lookAtLocked = async (deps: LookDeps, open: OpenRun): Promise<void> => {
+  const { job, occurrence, run } = open;
+  const lock = await deps.table.get(lockKey(job.subject), { consistent: true });
+  const epoch = Number(run?.["ep"] ?? 1);
+  const mine = (entry: { readonly slotKey: string; readonly epoch: number }) =>
+    entry.slotKey === occurrence.slotKey && entry.epoch === epoch;
+  const holder = holdersOf(lock).find(mine);
+  const known = run?.["st"] !== undefined || waitersOf(lock).some(mine);
+  if (holder !== undefined) await sendHolderAgain(deps, open, holder);
+  // A look without record, holder and waiter: whoever noted it ended before asking for the run.
+  else if (known) await claimAndSend(deps, askOf(deps, open), deps.random.token());
+  if (holder !== undefined || known) {
+    await lookAt(deps, occurrence, deps.clock.nowMs() + distanceMs(deps, run));
+  }
+};
+
+const triggerOf = (run: Item | undefined, slotKey: string): Trigger => {
+  const trigger: Value | undefined = run?.["trigger"];
+  return isTrigger(trigger) ? trigger : isManualKey(slotKey) ? "manual" : "schedule";
+};
+
+const askOf = ({ clock }: LookDeps, { job, occurrence, run }: OpenRun) => ({
+  job,
+  occurrence,
+  epoch: Number(run?.["ep"] ?? 1),
+  trigger: triggerOf(run, occurrence.slotKey),
+  queuedAtMs: Number(run?.["claimedAtMs"] ?? clock.nowMs()),
+  recorded: run?.["st"] !== undefined,
+});
+
+const send = async (deps: LookDeps, open: OpenRun): Promise<void> => {
+  const { job, occurrence, epoch, trigger, queuedAtMs } = askOf(deps, open);
+  await deps.queue.send(job.pool, { ...occurrence, epoch, trigger, queuedAtMs });
+  deps.journal.notice("info", "sent-again", {
+    runId: runIdOf(occurrence),
+    state: String(open.run?.["st"] ?? "claimed"),
+  });
+};
+
+const sendAgain = async (deps: LookDeps, open: OpenRun, seen: Value | undefined): Promise<void> => {
+  const seenAtMs = typeof seen === "number" ? seen : undefined;
+  const answer = await deps.table.write(nudge(open.occurrence, seenAtMs, deps.clock.nowMs()));
+  if (answer.written) await send(deps, open);
+};
+
+const sendHolderAgain = async (deps: LookDeps, open: OpenRun, holder: Holder): Promise<void> => {
+  const answer = await deps.table.write(nudgeHolder(open.job.subject, holder, deps.clock.nowMs()));
+  if (answer.written) await send(deps, open);
+};

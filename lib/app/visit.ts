@@ -1,0 +1,52 @@
+import type { Occurrence } from "../core/identity.ts";
+import type { JobDefinition } from "../core/job.ts";
+import type { Json } from "../core/json.ts";
+import type { RunMessage } from "../core/message.ts";
+import type { Item } from "../core/write.ts";
+import type { Attempts } from "../ports/attempts.ts";
+import type { Settlement } from "../ports/run-queue.ts";
+import type { Deps } from "./deps.ts";
+import { isLocked, release } from "./lock-keeper.ts";
+import { readAside } from "./side.ts";
+
+export type WorkDeps = Deps & { readonly attempts: Attempts };
+
+/** A message on its way through a worker. */
+export interface Visit {
+  readonly job: JobDefinition;
+  readonly occurrence: Occurrence;
+  readonly message: RunMessage;
+  /** The owner token of this visit. */
+  readonly token: string;
+}
+
+/** A lease as its holder sees it. */
+export interface Lease {
+  /** RUN as the start left it. */
+  readonly item: Item;
+  readonly startedAtMs: number;
+  readonly untilMs: number;
+}
+
+export const DELETE: Settlement = { kind: "delete" };
+
+/** The run of the message is over, or its attempt set is: its lock is free, and the message has done its work. */
+export const leave = async (deps: WorkDeps, { job, occurrence, message }: Visit): Promise<Settlement> => {
+  if (isLocked(job)) await release(deps, { job, occurrence, epoch: message.epoch });
+  return DELETE;
+};
+
+/** Counted from 1 within the attempt set, crashes included. */
+export const attemptNumber = (item: Item): number =>
+  Number(item["attempts"] ?? 0) + Number(item["crashes"] ?? 0) + 1;
+
+/** The input of the run: its own, wherever it lies, or the job's. */
+export const inputOf = async (
+  deps: WorkDeps,
+  { job, occurrence, message }: Visit,
+  item: Item,
+): Promise<Json> => {
+  if (message.input !== undefined) return message.input;
+  if (item["sideInput"] === true) return (await readAside(deps.table, occurrence, "input")) ?? job.input;
+  return (item["input"] as Json | undefined) ?? job.input;
+};

@@ -1,0 +1,229 @@
+import { type Occurrence, runIdOf, slotKeyOf } from "../core/identity.ts";
+import {
+  CONTROL_KEY,
+  CURSOR_KEY,
+  lockKey,
+  OLDEST_DELIVERY_MS,
+  occurrenceInOpenKey,
+  openRanges,
+  runKey,
+} from "../core/items.ts";
+import type { JobDefinition } from "../core/job.ts";
+import { holdersOf, waitersOf } from "../core/lock.ts";
+import { slotsToCatchUp } from "../core/misfire.ts";
+import { isTerminal } from "../core/run.ts";
+import { shortIsoOf } from "../core/time.ts";
+import { markAbsent } from "../core/transitions.ts";
+import { absent, equals, type Item, set } from "../core/write.ts";
+import { claimAndSend } from "./claims.ts";
+import { reasonNotToClaim } from "./control.ts";
+import { type ScheduleSince, syncDefinitions } from "./definitions.ts";
+import type { Deps } from "./deps.ts";
+import { isLocked } from "./lock-keeper.ts";
+import { look, lookAt } from "./looks.ts";
+
+/** So many missed slots in a row have a record each; more share one. */
+const MAX_MISSED_RECORDS = 1_000;
+
+/** Up to where earlier passes have looked: at slots, and at the notes of what to look at. */
+interface Cursor {
+  readonly slotsUntilMs: number;
+  readonly notesUntilMs: number;
+}
+
+/** What one pass looks at: everything between the last pass and now, each range half-open. */
+interface Pass {
+  readonly from: Cursor;
+  readonly until: Cursor;
+  readonly nowMs: number;
+  readonly since: ScheduleSince;
+  readonly control: Item | undefined;
+}
+
+/**
+ * One pass of the watchdog: compares the slots that the definitions expect with the records, from where the last pass
+ * ended, and mends what did not happen. Everything it does is a transition that any number of processes may try, so
+ * two passes at once, or one that is repeated after a crash, do no harm. The first pass ever only sets the cursor.
+ */
+export const watch = async (deps: Deps): Promise<void> => {
+  const since = await syncDefinitions(deps);
+  const nowMs = deps.clock.nowMs();
+  const { firstLookMs, clockBoundMs } = deps.timings;
+  const until = { slotsUntilMs: nowMs - firstLookMs, notesUntilMs: nowMs - clockBoundMs };
+  const from = await readCursor(deps, until);
+  const control = await deps.table.get(CONTROL_KEY, { consistent: false });
+  const pass = { from, until, nowMs, since, control };
+  for (const job of deps.jobs.all) if (deps.jobs.firesHere(job)) await lookAtSlots(deps, job, pass);
+  await lookAtNotes(deps, pass);
+  await moveCursor(deps, from, until);
+};
+
+const readCursor = async ({ table }: Deps, first: Cursor): Promise<Cursor> => {
+  const changes = [set("doneUntilMs", first.slotsUntilMs), set("notesUntilMs", first.notesUntilMs)];
+  const answer = await table.write({ key: CURSOR_KEY, condition: absent("doneUntilMs"), changes });
+  if (answer.written) return first;
+  return {
+    slotsUntilMs: Number(answer.item?.["doneUntilMs"]),
+    notesUntilMs: Number(answer.item?.["notesUntilMs"]),
+  };
+};
+
+/** Forward, and only from where this pass began: another pass may have been further already. */
+const moveCursor = async ({ table }: Deps, from: Cursor, until: Cursor): Promise<void> => {
+  if (until.slotsUntilMs <= from.slotsUntilMs) return;
+  await table.write({
+    key: CURSOR_KEY,
+    condition: equals("doneUntilMs", from.slotsUntilMs),
+    changes: [set("doneUntilMs", until.slotsUntilMs), set("notesUntilMs", until.notesUntilMs)],
+  });
+};
+
+const lookAtSlots = async (deps: Deps, job: JobDefinition, pass: Pass): Promise<void> => {
+  const sinceMs = pass.since.get(job.subject) ?? pass.nowMs;
+  const fromMs = Math.max(pass.from.slotsUntilMs, sinceMs, pass.nowMs - OLDEST_DELIVERY_MS);
+  const slots = [...(deps.jobs.scheduleOf(job)?.slots(fromMs, pass.until.slotsUntilMs) ?? [])];
+  if (slots.length === 0) return;
+  const runs = await runsOf(deps, job, slots.map(slotKeyOf));
+  const claimed = await claimedOf(deps, job, slots.length > runs.size);
+  const missing: number[] = [];
+  for (const slotMs of slots) {
+    const occurrence = { subject: job.subject, slotKey: slotKeyOf(slotMs) };
+    const run = runs.get(occurrence.slotKey);
+    if (run?.["st"] === undefined && !claimed.has(occurrence.slotKey)) missing.push(slotMs);
+    else if (!isTerminal(String(run?.["st"]))) await look(deps, { job, occurrence, run });
+  }
+  await mendMissing(deps, job, { pass, slots, missing });
+};
+
+/** By slot key; records that only count duplicates are none. */
+const runsOf = async (
+  { table }: Deps,
+  { subject }: JobDefinition,
+  slotKeys: readonly string[],
+): Promise<ReadonlyMap<string, Item>> => {
+  const items = await table.getMany(slotKeys.map((slotKey) => runKey({ subject, slotKey })));
+  return new Map(items.map((item) => [String(item["sk"]).slice(2), item]));
+};
+
+/** Slot keys that the job's lock lists: claimed, although they have no record before they start. */
+const claimedOf = async (
+  { table }: Deps,
+  job: JobDefinition,
+  wanted: boolean,
+): Promise<ReadonlySet<string>> => {
+  if (!wanted || !isLocked(job)) return new Set();
+  const lock = await table.get(lockKey(job.subject), { consistent: true });
+  return new Set([...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => slotKey));
+};
+
+interface Missing {
+  readonly pass: Pass;
+  /** Every slot that the pass looks at, ascending. */
+  readonly slots: readonly number[];
+  /** Those without a record. */
+  readonly missing: readonly number[];
+}
+
+const mendMissing = async (deps: Deps, job: JobDefinition, all: Missing): Promise<void> => {
+  const { pass, slots, missing } = all;
+  if (missing.length === 0) return;
+  const reasons = new Map(missing.map((slotMs) => [slotMs, reasonNotToClaim(pass.control, job, slotMs)]));
+  const wanted = missing.filter((slotMs) => reasons.get(slotMs) === undefined);
+  const toRun = new Set(
+    slotsToCatchUp({
+      slots: wanted,
+      misfire: job.misfire,
+      startDeadlineMs: job.startDeadlineMs,
+      nowMs: pass.nowMs,
+      next: (slotMs) => deps.jobs.scheduleOf(job)?.next(slotMs),
+    }),
+  );
+  const skipped = missing.filter((slotMs) => reasons.get(slotMs) !== undefined);
+  for (const slots of inARow(all.slots, new Set(skipped))) {
+    await markAll(deps, job, { slots, state: "skipped", reason: reasons.get(slots[0] ?? 0) ?? "paused" });
+  }
+  const missed = new Set(wanted.filter((slotMs) => !toRun.has(slotMs)));
+  for (const row of inARow(slots, missed)) {
+    await markAll(deps, job, { slots: row, state: "missed", reason: "nothing dispatched it in time" });
+  }
+  for (const slotMs of toRun) await catchUp(deps, job, slotMs);
+};
+
+/** Groups of chosen slots with no other slot between them, ascending. */
+const inARow = (slots: readonly number[], chosen: ReadonlySet<number>): number[][] => {
+  const rows: number[][] = [];
+  let previousChosen = false;
+  for (const slotMs of slots) {
+    const isChosen = chosen.has(slotMs);
+    if (isChosen && previousChosen) rows.at(-1)?.push(slotMs);
+    else if (isChosen) rows.push([slotMs]);
+    previousChosen = isChosen;
+  }
+  return rows;
+};
+
+interface Marks {
+  readonly slots: readonly number[];
+  readonly state: "missed" | "skipped";
+  readonly reason: string;
+}
+
+const markAll = async (deps: Deps, job: JobDefinition, { slots, state, reason }: Marks): Promise<void> => {
+  const [firstMs] = slots;
+  const lastMs = slots.at(-1);
+  if (firstMs === undefined || lastMs === undefined) return;
+  const mark = { state, reason, nowMs: deps.clock.nowMs(), trigger: "watchdog" } as const;
+  const occurrenceAt = (slotMs: number): Occurrence => ({ subject: job.subject, slotKey: slotKeyOf(slotMs) });
+  if (slots.length > MAX_MISSED_RECORDS) {
+    const range = { count: slots.length, fromMs: firstMs };
+    await deps.table.write(markAbsent({ ...mark, occurrence: occurrenceAt(lastMs), range }));
+  } else {
+    for (const slotMs of slots)
+      await deps.table.write(markAbsent({ ...mark, occurrence: occurrenceAt(slotMs) }));
+  }
+  deps.journal.notice(state === "missed" ? "warn" : "info", state, {
+    job: job.name,
+    count: slots.length,
+    from: shortIsoOf(firstMs),
+    to: shortIsoOf(lastMs),
+    reason,
+  });
+};
+
+/** What EventBridge did not deliver, the watchdog dispatches in its place. */
+const catchUp = async (deps: Deps, job: JobDefinition, slotMs: number): Promise<void> => {
+  const occurrence = { subject: job.subject, slotKey: slotKeyOf(slotMs) };
+  const queuedAtMs = deps.clock.nowMs();
+  // Noted first: a crash after the claim must not leave a run that nobody looks at.
+  await lookAt(deps, occurrence, queuedAtMs + deps.timings.firstLookMs);
+  const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded: false } as const;
+  const outcome = await claimAndSend(deps, ask, deps.random.token());
+  deps.journal.notice("warn", "caught-up", { runId: runIdOf(occurrence), outcome });
+};
+
+/** The runs that somebody noted for a look in this pass: by hand, retried, or not over at an earlier look. */
+const lookAtNotes = async (deps: Deps, { from, until, nowMs }: Pass): Promise<void> => {
+  const fromMs = Math.max(from.notesUntilMs, nowMs - OLDEST_DELIVERY_MS);
+  if (until.notesUntilMs <= fromMs) return;
+  const notes = await Promise.all(
+    openRanges(fromMs, until.notesUntilMs).map((range) => deps.table.query(range)),
+  );
+  const noted = new Map(
+    notes.flat().map((note) => {
+      const occurrence = occurrenceInOpenKey(String(note["sk"]));
+      return [runIdOf(occurrence), occurrence];
+    }),
+  );
+  const runs = new Map(
+    (await deps.table.getMany([...noted.values()].map(runKey))).map((run) => [
+      `${run["pk"]}/${run["sk"]}`,
+      run,
+    ]),
+  );
+  for (const occurrence of noted.values()) {
+    const job = deps.jobs.bySubject(occurrence.subject);
+    if (job === undefined) continue;
+    const { pk, sk } = runKey(occurrence);
+    await look(deps, { job, occurrence, run: runs.get(`${pk}/${sk}`) });
+  }
+};

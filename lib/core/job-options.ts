@@ -1,0 +1,259 @@
+import { InvalidInput } from "./errors.ts";
+import { NAME_PATTERN } from "./identity.ts";
+import { DEFAULTS, type JobDefinition, type Misfire, type Retry } from "./job.ts";
+import type { Json } from "./json.ts";
+import {
+  type Checked,
+  choice,
+  defined,
+  duration,
+  type Fault,
+  listOf,
+  matching,
+  noted,
+  number,
+  oneOrMore,
+  type Place,
+  placeOf,
+  type Reader,
+  record,
+  text,
+} from "./read-options.ts";
+import { fittedRetry } from "./retry-defaults.ts";
+import { parseSchedule, type Schedule } from "./schedule/schedule.ts";
+import { parseZone } from "./schedule/zone.ts";
+import { isStandardSchema } from "./standard-schema.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, readInstant } from "./time.ts";
+
+export const NAME_HINT = "a name is a-z, 0-9 and -, begins with a letter and has at most 48 characters";
+
+const name = matching(NAME_PATTERN, NAME_HINT);
+const wait = duration({
+  maxMs: 11 * HOUR_MS,
+  why: "a queue can hide a message for twelve hours, its run included",
+});
+const POLICIES = ["skip", "latest", "all"] as const;
+
+const json: Reader<Json> = (value, place) => {
+  try {
+    const carried: unknown = JSON.parse(JSON.stringify(value));
+    if (sameJson(carried, value)) return carried as Json;
+  } catch {
+    // Said below: a cycle, a BigInt or a function has no JSON text.
+  }
+  return place.fault(
+    "JSON cannot carry this value unchanged",
+    "use texts, numbers, booleans, null, lists and plain objects",
+  );
+};
+
+const sameJson = (a: unknown, b: unknown): boolean => {
+  if (typeof a !== "object" || a === null || typeof b !== "object" || b === null) return Object.is(a, b);
+  const names = Object.keys(b);
+  if (Array.isArray(a) !== Array.isArray(b) || Object.keys(a).length !== names.length) return false;
+  return names.every((key) => sameJson(Reflect.get(a, key), Reflect.get(b, key)));
+};
+
+const misfire: Reader<Partial<Misfire>> = (value, place) => {
+  if (typeof value === "string") {
+    const policy = choice(POLICIES)(value, place);
+    return policy && { policy };
+  }
+  const read = record({
+    policy: choice(POLICIES),
+    max: number({ min: 1, max: 1_000, whole: true }),
+    within: duration({ maxMs: 14 * DAY_MS, why: "no message lives longer" }),
+  })(value, place);
+  if (read === undefined) return undefined;
+  const { within, ...rest } = read;
+  return { ...rest, ...(within !== undefined && { withinMs: within }) };
+};
+
+const retry = record({
+  retries: number({ min: 0, max: 100, whole: true }),
+  firstWait: wait,
+  factor: number({ min: 1, max: 10 }),
+  maxWait: wait,
+  jitter: number({ min: 0, max: 1 }),
+  ladder: listOf(wait),
+  crashes: number({ min: 0, max: 100, whole: true }),
+});
+
+const schema: Reader<object> = (value, place) =>
+  isStandardSchema(value)
+    ? value
+    : place.fault(
+        "this is no Standard Schema",
+        "pass a schema of valibot, zod, arktype or any other such library",
+      );
+
+const handler: Reader<object> = (value, place) =>
+  typeof value === "function"
+    ? value
+    : place.fault("this is not a function", "handler: async (ctx) => { ... }");
+
+const timezone: Reader<string> = (value, place) => {
+  const zone = text(value, place);
+  return zone === undefined ? undefined : noted(place, () => parseZone(zone).name);
+};
+
+/** What later versions bring; named here so that whoever tries them hears "not yet", not "no such option". */
+const LATER = ["except", "alerts", "shards", "maxInFlight", "permissions", "environment", "secrets"];
+
+const options = record(
+  {
+    name,
+    description: text,
+    owner: text,
+    runbook: text,
+    schedule: oneOrMore(text),
+    timezone,
+    dst: record({ gap: choice(["skip", "run-after"]), repeat: choice(["first", "last", "both"]) }),
+    startsAt: text,
+    endsAt: text,
+    input: json,
+    schema,
+    overlap: choice(["skip", "allow"], ["queue", "replace"]),
+    misfire,
+    startDeadline: duration({ minMs: MINUTE_MS, maxMs: 14 * DAY_MS, why: "no message lives longer" }),
+    timeout: duration({
+      maxMs: 15 * MINUTE_MS,
+      why: "a Lambda function ends after 15 minutes; split longer work",
+    }),
+    retry,
+    onUnknown: choice(["retry", "park"]),
+    grace: duration({ maxMs: DAY_MS, why: "silence of a day is not to be overlooked" }),
+    stages: listOf(name),
+    pool: name,
+    renamedFrom: oneOrMore(name),
+    handler,
+  },
+  LATER,
+);
+type Options = NonNullable<ReturnType<typeof options>>;
+
+/**
+ * The definition that `defineJob`'s options describe, with every default filled in, or all that is wrong with them.
+ * The input is not checked against the schema here, since a schema may answer later (see `checkInput`).
+ * @param fallbackName the job's name where the options give none: its file's.
+ */
+export const checkJob = (given: unknown, fallbackName: string): Checked<JobDefinition> => {
+  const faults: Fault[] = [];
+  const place = placeOf("", faults);
+  const read = options(given, place) ?? {};
+  if (read.handler === undefined && !faults.some(({ field }) => field === "handler"))
+    place.inner("handler").fault("the job has no handler", "handler: async (ctx) => { ... }");
+  const jobName = read.name ?? name(fallbackName, place.inner("name"));
+  const timing = timingOf(read, place);
+  const misfireFor = misfireOf(read, place.inner("misfire.within"));
+  const retryFor = retryOf(read, timing.schedules, place.inner("retry"));
+  if (faults.length > 0 || jobName === undefined) return { ok: false, faults };
+  const { description, owner, runbook, stages } = read;
+  const value: JobDefinition = {
+    name: jobName,
+    subject: read.renamedFrom?.[0] ?? jobName,
+    ...defined({ description, owner, runbook, stages }),
+    schedules: timing.schedules.map(({ expression }) => expression),
+    timezone: timing.timezone,
+    dst: timing.dst,
+    ...timing.bounds,
+    input: read.input ?? {},
+    misfire: misfireFor,
+    retry: retryFor,
+    ...settingsOf(read),
+  };
+  return { ok: true, value };
+};
+
+const settingsOf = (read: Options) => ({
+  overlap: read.overlap ?? DEFAULTS.overlap,
+  startDeadlineMs: read.startDeadline ?? DEFAULTS.startDeadlineMs,
+  timeoutMs: read.timeout ?? DEFAULTS.timeoutMs,
+  onUnknown: read.onUnknown ?? "retry",
+  graceMs: read.grace ?? DEFAULTS.graceMs,
+  pool: read.pool ?? DEFAULTS.pool,
+});
+
+interface Timing {
+  readonly timezone: string;
+  readonly dst: JobDefinition["dst"];
+  readonly bounds: { readonly startsAtMs?: number; readonly endsAtMs?: number };
+  readonly schedules: readonly Schedule[];
+}
+
+const timingOf = (read: Options, place: Place): Timing => {
+  const zone = read.timezone ?? DEFAULTS.timezone;
+  const dst = { gap: read.dst?.gap ?? "skip", repeat: read.dst?.repeat ?? "first" } as const;
+  const startsAtMs = instantOf(read.startsAt, zone, place.inner("startsAt"));
+  const endsAtMs = instantOf(read.endsAt, zone, place.inner("endsAt"));
+  const bounds = defined({ startsAtMs, endsAtMs });
+  if (startsAtMs !== undefined && endsAtMs !== undefined && endsAtMs <= startsAtMs)
+    place.inner("endsAt").fault("the end is not after startsAt", "no slot would be left");
+  const expressions = read.schedule ?? [];
+  const schedules = expressions.flatMap((expression, i) => {
+    const field = expressions.length === 1 ? "schedule" : `schedule[${i}]`;
+    const parse = () => parseSchedule(expression, { timezone: zone, dst, ...bounds });
+    return noted(place.inner(field), parse) ?? [];
+  });
+  return { timezone: zone, dst, bounds, schedules };
+};
+
+/** A date is its midnight; a time without a zone is read in the job's. */
+const instantOf = (given: string | undefined, zone: string, place: Place): number | undefined => {
+  if (given === undefined) return undefined;
+  const instant = readInstant(given);
+  if (instant !== undefined) return instant;
+  const local = /^\d{4}-\d\d-\d\d$/.test(given) ? `${given}T00:00` : given;
+  return noted(place, () => {
+    const shape = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/.test(local);
+    const atMs = shape ? parseSchedule(`at(${local})`, { timezone: zone }).next(-1) : undefined;
+    if (atMs !== undefined) return atMs;
+    throw new InvalidInput("invalid_instant", `"${given}" is no instant`, {
+      hint: "write 2027-01-31, 2027-01-31T09:00 (the job's time zone) or 2027-01-31T09:00:00Z",
+    });
+  });
+};
+
+/** How many missed slots `all` runs at most, where the job does not say. */
+const ALL_MAX = 100;
+
+const misfireOf = (read: Options, place: Place): Misfire => {
+  const { policy = "latest", max, withinMs } = read.misfire ?? {};
+  const deadlineMs = read.startDeadline ?? DEFAULTS.startDeadlineMs;
+  if (withinMs !== undefined && withinMs > deadlineMs)
+    place.fault(
+      "it is longer than startDeadline, so the oldest runs would expire",
+      "raise startDeadline too",
+    );
+  // `all` within one period would be `latest`; it reaches as far back as a run may start at all.
+  const reachMs = withinMs ?? (policy === "all" ? deadlineMs : undefined);
+  return {
+    policy,
+    max: max ?? (policy === "all" ? ALL_MAX : 1),
+    ...(reachMs !== undefined && { withinMs: reachMs }),
+  };
+};
+
+const retryOf = (read: Options, schedules: readonly Schedule[], place: Place): Retry => {
+  const { retries, firstWait, factor, maxWait, jitter, ladder, crashes } = read.retry ?? {};
+  if (ladder && (firstWait ?? factor ?? maxWait) !== undefined)
+    place
+      .inner("ladder")
+      .fault("a ladder takes the place of firstWait, factor and maxWait", "keep one of the two");
+  const count = retries ?? ladder?.length ?? DEFAULTS.retry.retries;
+  const named = (firstWait ?? factor ?? maxWait ?? ladder) !== undefined;
+  const waits = named ? DEFAULTS.retry : fittedRetry(count, schedules);
+  const first = firstWait ?? waits.firstWaitMs;
+  const cap = maxWait ?? Math.max(waits.maxWaitMs, first);
+  if (cap < first)
+    place.inner("maxWait").fault("it is shorter than firstWait", "raise it or lower firstWait");
+  return {
+    retries: count,
+    ...(ladder && { ladderMs: ladder }),
+    firstWaitMs: first,
+    factor: factor ?? DEFAULTS.retry.factor,
+    maxWaitMs: cap,
+    jitter: jitter ?? DEFAULTS.retry.jitter,
+    crashes: crashes ?? DEFAULTS.retry.crashes,
+  };
+};

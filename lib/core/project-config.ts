@@ -1,0 +1,87 @@
+import { isConfig } from "./authoring.ts";
+import { NAME_PATTERN } from "./identity.ts";
+import { DEFAULTS, type PoolDefinition } from "./job.ts";
+import { NAME_HINT } from "./job-options.ts";
+import {
+  type Checked,
+  didYouMean,
+  type Fault,
+  isRecord,
+  listOf,
+  matching,
+  number,
+  placeOf,
+  type Reader,
+  record,
+} from "./read-options.ts";
+
+export interface ProjectConfig {
+  readonly stages: readonly string[];
+  readonly pools: { readonly [name: string]: PoolDefinition };
+}
+
+const DEFAULT_POOL: PoolDefinition = { memoryMb: 256, concurrency: 10 };
+const DEFAULT_STAGES = ["dev", "prod"];
+
+const pool = record(
+  {
+    memory: number({ min: 128, max: 10_240, whole: true }),
+    // Lambda's `maximumConcurrency` of a queue begins at 2.
+    concurrency: number({ min: 2, max: 1_000, whole: true }),
+  },
+  ["vpc"],
+);
+const name = matching(NAME_PATTERN, NAME_HINT);
+
+const pools: Reader<ProjectConfig["pools"]> = (value, place) => {
+  if (!isRecord(value)) return place.fault("this is not an object", "pools: { slow: { memory: 512 } }");
+  const read = Object.entries(value).map(([poolName, given]): [string, PoolDefinition] => {
+    const inner = place.inner(poolName);
+    name(poolName, inner);
+    const { memory, concurrency } = pool(given, inner) ?? {};
+    return [
+      poolName,
+      { memoryMb: memory ?? DEFAULT_POOL.memoryMb, concurrency: concurrency ?? DEFAULT_POOL.concurrency },
+    ];
+  });
+  return Object.fromEntries(read);
+};
+
+/** The default export of `belfry.config.ts` with its defaults; undefined = there is no such file. */
+export const checkConfig = (exported: unknown): Checked<ProjectConfig> => {
+  const faults: Fault[] = [];
+  const place = placeOf("", faults);
+  if (exported !== undefined && !isConfig(exported)) {
+    place.fault("there is no default export made by defineConfig", "export default defineConfig({ ... })");
+    return { ok: false, faults };
+  }
+  const read = record({ stages: listOf(name), pools })(exported?.config ?? {}, place);
+  if (faults.length > 0) return { ok: false, faults };
+  return {
+    ok: true,
+    value: {
+      stages: read?.stages ?? DEFAULT_STAGES,
+      pools: { [DEFAULTS.pool]: DEFAULT_POOL, ...read?.pools },
+    },
+  };
+};
+
+/** What a job names that the project does not have. */
+export const faultsAgainst = (
+  config: ProjectConfig,
+  job: { readonly pool: string; readonly stages?: readonly string[] },
+): readonly Fault[] => {
+  const faults: Fault[] = [];
+  const known = Object.keys(config.pools);
+  if (!known.includes(job.pool)) faults.push(unknown("pool", job.pool, known));
+  job.stages?.forEach((stage, i) => {
+    if (!config.stages.includes(stage)) faults.push(unknown(`stages[${i}]`, stage, config.stages));
+  });
+  return faults;
+};
+
+const unknown = (field: string, given: string, known: readonly string[]): Fault => ({
+  field,
+  message: `belfry.config.ts has no ${field.replace(/s?\[.*/, "")} named "${given}"`,
+  hint: didYouMean(given, known) ?? `it has ${known.join(", ")}`,
+});
