@@ -2,13 +2,14 @@ import { Command, CommanderError } from "commander";
 import { InvalidInput } from "../lib/core/errors.ts";
 import { addDev } from "./commands/dev.ts";
 import { addList } from "./commands/list.ts";
+import { addNext } from "./commands/next.ts";
 import { addRun } from "./commands/run.ts";
 import { addRuns } from "./commands/runs.ts";
 import { addShow } from "./commands/show.ts";
 import { EXIT, exitCodeOfError } from "./exit-codes.ts";
 import { printError } from "./output.ts";
 
-const VERBS = [addDev, addList, addRun, addRuns, addShow];
+const VERBS = [addDev, addList, addNext, addRun, addRuns, addShow];
 
 const HELP_TAIL = `
 Exit codes:

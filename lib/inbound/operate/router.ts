@@ -2,6 +2,7 @@ import { type Context, Hono } from "hono";
 import { slotRefusal } from "../../app/check-slot.ts";
 import type { Inspect } from "../../app/inspect.ts";
 import { previewJob } from "../../app/preview-job.ts";
+import type { RunByHandAnswer, RunByHandRequest } from "../../app/run-by-hand.ts";
 import { Conflict, InvalidInput } from "../../core/errors.ts";
 import { runIdOf, slotKeyOf } from "../../core/identity.ts";
 import type { JobDefinition } from "../../core/job.ts";
@@ -15,21 +16,9 @@ import { answerError } from "./problems.ts";
 import { checked, JOB_RUN_QUERY, NEXT_QUERY, RUN_QUERY, RUN_REQUEST, RUNS_QUERY } from "./schemas.ts";
 import { readTime } from "./times.ts";
 
-/** Asks for a run on somebody's behalf; see lib/app/run-by-hand.ts. */
-export type RunByHand = (request: {
-  readonly job: JobDefinition;
-  /** Run as the occurrence of that slot; absent = a run of its own. */
-  readonly slotMs?: number;
-  readonly input?: Json;
-  readonly reason?: string;
-}) => Promise<
-  | { readonly kind: "accepted"; readonly runId: string; readonly notice?: string }
-  | { readonly kind: "refused"; readonly runId: string; readonly state: string; readonly reason: string }
->;
-
 export interface OperateDeps {
   readonly inspect: Inspect;
-  readonly runByHand: RunByHand;
+  readonly runByHand: (request: RunByHandRequest) => Promise<RunByHandAnswer>;
   readonly jobs: JobList;
   readonly clock: Clock;
   /** Told of errors that the caller is not told of. */
