@@ -1,7 +1,7 @@
 import { InvalidInput } from "../errors.ts";
 import { type DayDialect, parseMonthDays, parseWeekDays } from "./day-fields.ts";
 import { AWS_FIELDS, type Field, parseList, quote, refuseField, UNIX_FIELDS } from "./fields.ts";
-import { finderOf, nextWall, type Pattern } from "./pattern.ts";
+import { finderOf, nextWall, type Pattern, type Step } from "./pattern.ts";
 
 const UNIX_DAYS: DayDialect = {
   monthDay: UNIX_FIELDS.dayOfMonth,
@@ -68,9 +68,23 @@ const patternOf = (
     years: year === undefined || texts.year === undefined ? [] : parseYears(year, texts.year),
     dayRule,
     isIntervalLike: texts.minute.startsWith("*") || texts.hour.startsWith("*"),
+    steps: stepsOf(texts),
   };
   if (nextWall(finderOf(pattern), 0) === undefined) throw refuseNever(texts, !pattern.weekDays.isAny);
   return pattern;
+};
+
+const stepsOf = ({ minute, hour, dayOfMonth, month }: CronTexts): readonly Step[] => {
+  const texts: readonly (readonly [Step["field"], string])[] = [
+    ["minute", minute],
+    ["hour", hour],
+    ["day-of-month", dayOfMonth],
+    ["month", month],
+  ];
+  return texts.flatMap(([field, text]) => {
+    const step = /^(?:\*|\w+)\/(\d+)$/.exec(text)?.[1];
+    return step === undefined ? [] : [{ field, step: Number(step) }];
+  });
 };
 
 const parseYears = (field: Field, text: string): readonly number[] =>
@@ -101,14 +115,16 @@ export const parseUnixCron = (text: string): Pattern => {
   return patternOf({ minute, hour, dayOfMonth, month, dayOfWeek }, UNIX_FIELDS, UNIX_DAYS, rule);
 };
 
-const refuseDayFields = (dayOfMonth: string, dayOfWeek: string): InvalidInput => {
-  const isHalfOpen = isOpen(dayOfMonth) || isOpen(dayOfWeek);
-  const fixed =
-    dayOfMonth === "*" ? `? for day-of-month and ${dayOfWeek}` : `${dayOfMonth} and ? for day-of-week`;
+const refuseDayFields = (texts: readonly string[], at: number): InvalidInput => {
+  const [dayOfMonth = "", dayOfWeek = ""] = [texts[at], texts[at + 2]];
+  const openAt = isOpen(dayOfWeek) ? at + 2 : at;
+  const mended = texts.map((text, index) => (index === openAt ? "?" : text === "?" ? "*" : text)).join(" ");
   return refuseField(
     AWS_FIELDS.dayOfWeek,
     `one of day-of-month (${quote(dayOfMonth)}) and day-of-week (${quote(dayOfWeek)}) must be '?', the other not`,
-    isHalfOpen ? `write ${fixed}` : "two schedules, one for each; or five fields, where either may match",
+    isOpen(dayOfMonth) || isOpen(dayOfWeek)
+      ? `write ${at === 2 ? `cron(${mended})` : `'${mended}'`}`
+      : "two schedules, one for each; or five fields, where either may match",
   );
 };
 
@@ -125,7 +141,7 @@ export const parseAwsCron = (inside: string): Pattern => {
       hint: "cron(minute hour day-of-month month day-of-week year), for example cron(0 9 ? * MON-FRI *)",
     });
   }
-  if ((dayOfMonth === "?") === (dayOfWeek === "?")) throw refuseDayFields(dayOfMonth, dayOfWeek);
+  if ((dayOfMonth === "?") === (dayOfWeek === "?")) throw refuseDayFields(texts, 2);
   return patternOf({ minute, hour, dayOfMonth, month, dayOfWeek, year }, AWS_FIELDS, AWS_DAYS, "both");
 };
 
@@ -159,6 +175,6 @@ export const parseQuartzCron = (text: string): Pattern => {
       `'0 ${texts.slice(1).join(" ")}'`,
     );
   }
-  if (!isOpen(dayOfMonth) && !isOpen(dayOfWeek)) throw refuseDayFields(dayOfMonth, dayOfWeek);
+  if (!isOpen(dayOfMonth) && !isOpen(dayOfWeek)) throw refuseDayFields(texts, 3);
   return patternOf({ minute, hour, dayOfMonth, month, dayOfWeek, year }, AWS_FIELDS, AWS_DAYS, "both");
 };

@@ -42,6 +42,13 @@ export interface Pattern {
   readonly dayRule: "both" | "either";
   /** The minute or hour field starts with `*`: follows elapsed time through both passes of a repeated hour. */
   readonly isIntervalLike: boolean;
+  /** Fields that are a step to their end (`5/20`), for the warning that a step does not come out even. */
+  readonly steps: readonly Step[];
+}
+
+export interface Step {
+  readonly field: "minute" | "hour" | "day-of-month" | "month";
+  readonly step: number;
 }
 
 const bitOf = (day: number): number => 1 << (day - 1);

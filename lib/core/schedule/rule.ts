@@ -1,9 +1,11 @@
 import { InvalidInput } from "../errors.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../time.ts";
+import { awsPatterns } from "./aws-patterns.ts";
 import { daysInMonth, wallMsOf } from "./calendar.ts";
 import { fieldsOf, parseAwsCron, parseQuartzCron, parseUnixCron } from "./cron.ts";
 import { quote } from "./fields.ts";
 import type { Pattern } from "./pattern.ts";
+import { awsCronText, plainText } from "./pattern-text.ts";
 
 /**
  * How an expression is written. `unix`: five fields and `@daily`...; `aws`: `cron(...)`, `rate(...)`, `at(...)` as
@@ -111,12 +113,15 @@ const cron = (dialect: Dialect, pattern: Pattern): ReadExpression => ({
   rule: { kind: "cron", pattern },
 });
 
-const canRead = (parse: (text: string) => Pattern, text: string): boolean => {
+/** What a text means to one parser, in five fields or AWS's form; or why it means nothing. */
+const readingOf = (
+  parse: (text: string) => Pattern,
+  text: string,
+): { readonly ok: boolean; readonly text: string } => {
   try {
-    parse(text);
-    return true;
+    return { ok: true, text: `'${plainText(parse(text))}'` };
   } catch (error) {
-    if (error instanceof InvalidInput) return false;
+    if (error instanceof InvalidInput) return { ok: false, text: `nothing (${error.message})` };
     throw error;
   }
 };
@@ -136,14 +141,11 @@ const readSixFields = (text: string): ReadExpression => {
   if (fields[2] === "?" || fields[4] === "?") return cron("aws", parseAwsCron(text));
   if (fields[3] === "?" || fields[5] === "?") return cron("quartz", parseQuartzCron(text));
   const aws = withQuestionMark(fields);
-  if (!canRead(parseAwsCron, aws)) return cron("quartz", parseQuartzCron(text));
-  const withSeconds = fields.slice(1).join(" ");
-  const readings = canRead(parseQuartzCron, text)
-    ? `with seconds first it is '${withSeconds}' in five fields; with a year last it is cron(${aws})`
-    : `it may be cron(${aws}), whose weekdays count from 1 = SUN`;
+  if (!readingOf(parseAwsCron, aws).ok) return cron("quartz", parseQuartzCron(text));
   throw refuse(
     `six fields can be read in two ways: ${quote(text)}`,
-    `${readings}. Write the one that is meant, or tell the dialect`,
+    `with seconds first it is ${readingOf(parseQuartzCron, text).text}; with a year last it is cron(${aws}). ` +
+      "Write the one that is meant, or tell the dialect",
     "ambiguous_schedule",
   );
 };
@@ -151,6 +153,7 @@ const readSixFields = (text: string): ReadExpression => {
 const recognise = (text: string): ReadExpression => {
   const called = readCallExpression(text);
   if (called !== undefined) return called;
+  if (/^[A-Za-z]+ *\(/.test(text)) throw refuse(`cannot read ${quote(text)}`, FORMS);
   const count = text.startsWith("@") ? 1 : fieldsOf(text).length;
   if (count === 6) return readSixFields(text);
   if (count === 7) return cron("quartz", parseQuartzCron(text));
@@ -158,15 +161,18 @@ const recognise = (text: string): ReadExpression => {
   return cron("unix", parseUnixCron(text));
 };
 
-/** What the same text is when nobody tells the dialect, as a hint. */
-const elsewhere = (text: string, told: Dialect): string | undefined => {
+const textIn = (told: Dialect, pattern: Pattern): string =>
+  told === "aws" ? awsPatterns(pattern).patterns.map(awsCronText).join(" and ") : `'${plainText(pattern)}'`;
+
+/** How to write in the told dialect what the text means in its own. */
+const corrected = (text: string, told: Dialect): string => {
   try {
-    const { dialect } = recognise(text);
-    return dialect === told
-      ? undefined
-      : `it can be read as ${dialect}: leave the dialect out, or tell that one`;
+    const { dialect, rule } = recognise(text);
+    if (rule.kind !== "cron") return `it is ${dialect}: leave the dialect out`;
+    return `if it is ${dialect}, write ${textIn(told, rule.pattern)}, or leave the dialect out`;
   } catch (error) {
-    if (error instanceof InvalidInput) return error.hint;
+    if (error instanceof InvalidInput)
+      return error.code === "ambiguous_schedule" ? (error.hint ?? FORMS) : FORMS;
     throw error;
   }
 };
@@ -177,12 +183,12 @@ const readTold = (text: string, told: Dialect): ReadExpression => {
     const count = fieldsOf(text).length;
     if (readCall(text) === undefined && count !== 6 && count !== 7) return cron("unix", parseUnixCron(text));
     const what = readCall(text) === undefined ? `expected 5 fields, this has ${count}` : "expected 5 fields";
-    throw refuse(`${what}: ${quote(text)}`, elsewhere(text, told) ?? FORMS);
+    throw refuse(`${what}: ${quote(text)}`, corrected(text, told));
   }
   const called = readCallExpression(text);
   if (called !== undefined && (called.dialect === told || told === "belfry")) return called;
   const forms = told === "aws" ? "cron(...), rate(...) or at(yyyy-mm-ddThh:mm:ss)" : "every(...) or at(...)";
-  throw refuse(`expected ${forms}, not ${quote(text)}`, elsewhere(text, told) ?? FORMS);
+  throw refuse(`expected ${forms}, not ${quote(text)}`, corrected(text, told));
 };
 
 /**

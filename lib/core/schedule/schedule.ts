@@ -1,14 +1,19 @@
-import type { AwsForm } from "./aws-form.ts";
-import { type Dialect, type Rule, readExpression } from "./rule.ts";
+import { type AwsForm, awsFormOf } from "./aws-form.ts";
+import { describeRule, type Language } from "./describe.ts";
+import { type Dialect, readExpression } from "./rule.ts";
 import { checkBounds, firstFromOf, type Slots, slotsFrom } from "./slot-source.ts";
 import type { DstPolicy } from "./slots.ts";
-import { parseZone, type Zone } from "./zone.ts";
+import { smallestGapOf } from "./smallest-gap.ts";
+import { type ScheduleWarning, warningsOf } from "./warnings.ts";
+import { parseZone } from "./zone.ts";
 
 export type { AwsExpression, AwsForm } from "./aws-form.ts";
+export type { Language } from "./describe.ts";
 export type { Dialect } from "./rule.ts";
 export type { Slots } from "./slot-source.ts";
 export type { DstPolicy } from "./slots.ts";
 export { type UnionSchedule, unionOf } from "./union.ts";
+export type { ScheduleWarning } from "./warnings.ts";
 
 export interface ScheduleOptions {
   /** IANA name, exactly; default UTC. Unknown = InvalidInput `unknown_timezone`. */
@@ -26,14 +31,6 @@ export interface ScheduleOptions {
   readonly minimumGapMs?: number;
 }
 
-export interface ScheduleWarning {
-  /** Stable, for programs. */
-  readonly code: string;
-  readonly message: string;
-}
-
-export type Language = "en" | "zh";
-
 export interface Schedule extends Slots {
   /** As it was given. */
   readonly expression: string;
@@ -49,23 +46,6 @@ export interface Schedule extends Slots {
   readonly aws: AwsForm;
 }
 
-interface Parsed {
-  readonly expression: string;
-  readonly dialect: Dialect;
-  readonly rule: Rule;
-  readonly zone: Zone;
-  readonly dst: DstPolicy;
-  readonly options: ScheduleOptions;
-}
-
-const parse = (expression: string, options: ScheduleOptions): Parsed => ({
-  expression,
-  ...readExpression(expression, options.dialect),
-  zone: parseZone(options.timezone ?? "UTC"),
-  dst: { gap: options.dst?.gap ?? "skip", repeat: options.dst?.repeat ?? "first" },
-  options,
-});
-
 /**
  * Reads an expression of any dialect: `0 9 * * 1-5`, `cron(0 9 ? * MON-FRI *)`, `rate(15 minutes)`,
  * `every(15 minutes)`, `at(2027-01-01T00:00)`, `0 0 9 ? * MON-FRI`.
@@ -73,18 +53,48 @@ const parse = (expression: string, options: ScheduleOptions): Parsed => ({
  * field, the value and what the field takes.
  */
 export const parseSchedule = (expression: string, options: ScheduleOptions = {}): Schedule => {
-  const parsed = parse(expression, options);
-  const { dialect, rule, zone, dst } = parsed;
-  checkBounds(options);
+  const zone = parseZone(options.timezone ?? "UTC");
+  const { dialect, rule } = readExpression(expression, options.dialect);
+  const dst: DstPolicy = { gap: options.dst?.gap ?? "skip", repeat: options.dst?.repeat ?? "first" };
   const anchorMs = options.anchorMs ?? options.startsAtMs ?? 0;
+  checkBounds(options);
+  const slots = slotsFrom(firstFromOf(rule, zone, dst, anchorMs), options);
+  const smallestGap = once(() => smallestGapOf(rule));
+  const awsForm = once(() => awsFormOf({ rule, zone, dst, anchorMs, bounds: options }));
   return {
     expression,
     dialect,
     timezone: zone.name,
-    ...slotsFrom(firstFromOf(rule, zone, dst, anchorMs), options),
-    describe: () => expression,
-    smallestGapMs: undefined,
-    warnings: () => [],
-    aws: { kind: "watchdog-completed", expressions: [], why: "not yet translated" },
+    ...slots,
+    describe: (language = "en") => describeRule(rule, language),
+    get smallestGapMs() {
+      return smallestGap();
+    },
+    warnings: (aroundMs) =>
+      warningsOf(
+        {
+          rule,
+          zone,
+          dst,
+          slots,
+          anchorMs,
+          hasTimezone: options.timezone !== undefined,
+          smallestGapMs: smallestGap(),
+          minimumGapMs: options.minimumGapMs,
+        },
+        aroundMs,
+      ),
+    get aws() {
+      return awsForm();
+    },
+  };
+};
+
+/** Computed when first asked for: most schedules are read to ask for a slot. */
+const once = <Value>(compute: () => Value): (() => Value) => {
+  let found: { readonly value: Value } | undefined;
+  return () => {
+    found ??= { value: compute() };
+    return found.value;
   };
 };

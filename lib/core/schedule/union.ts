@@ -1,5 +1,6 @@
 import { InvalidInput } from "../errors.ts";
-import type { AwsForm } from "./aws-form.ts";
+import { DAY_MS, MINUTE_MS } from "../time.ts";
+import { type AwsForm, joinForms } from "./aws-form.ts";
 import type { Language, Schedule, ScheduleWarning } from "./schedule.ts";
 import { type Slots, slotsFrom } from "./slot-source.ts";
 
@@ -15,9 +16,31 @@ export interface UnionSchedule extends Slots {
 const earliest = (slots: readonly (number | undefined)[]): number | undefined =>
   slots.reduce((first, slot) => (first === undefined || (slot !== undefined && slot < first) ? slot : first));
 
+/** 2024-01-01T00:00Z: a leap year begins. */
+const LEAP_YEAR_MS = 1_704_067_200_000;
+const MOST_SLOTS_SEEN = 100_000;
+
+/** The smallest distance between slots that two years show; several schedules have no shorter way to tell. */
+const smallestSeen = ({ slots }: Slots): number | undefined => {
+  let previous: number | undefined;
+  let smallest: number | undefined;
+  let seen = 0;
+  for (const slot of slots(LEAP_YEAR_MS, LEAP_YEAR_MS + 2 * 366 * DAY_MS)) {
+    if (previous !== undefined) smallest = Math.min(smallest ?? Number.POSITIVE_INFINITY, slot - previous);
+    previous = slot;
+    seen += 1;
+    if (seen === MOST_SLOTS_SEEN || smallest === MINUTE_MS) break;
+  }
+  return smallest;
+};
+
+const distinct = (warnings: readonly ScheduleWarning[]): readonly ScheduleWarning[] => [
+  ...new Map(warnings.map((warning) => [`${warning.code} ${warning.message}`, warning])).values(),
+];
+
 /** @throws InvalidInput when there is no schedule. */
 export const unionOf = (schedules: readonly Schedule[]): UnionSchedule => {
-  const [first] = schedules;
+  const [first, ...rest] = schedules;
   if (first === undefined) {
     throw new InvalidInput("invalid_schedule", "a list of schedules is empty", { field: "schedule" });
   }
@@ -26,8 +49,12 @@ export const unionOf = (schedules: readonly Schedule[]): UnionSchedule => {
     schedules,
     ...slots,
     describe: (language) => schedules.map((schedule) => schedule.describe(language)).join("; "),
-    smallestGapMs: first.smallestGapMs,
-    warnings: (aroundMs) => schedules.flatMap((schedule) => schedule.warnings(aroundMs)),
-    aws: first.aws,
+    get smallestGapMs() {
+      return rest.length === 0 ? first.smallestGapMs : smallestSeen(slots);
+    },
+    warnings: (aroundMs) => distinct(schedules.flatMap((schedule) => schedule.warnings(aroundMs))),
+    get aws() {
+      return joinForms(schedules.map((schedule) => schedule.aws));
+    },
   };
 };
