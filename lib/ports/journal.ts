@@ -36,6 +36,8 @@ export type NoticeCode =
   | "missed"
   | "expired"
   | "skipped"
+  | "message-failed"
+  | "invocation-failed"
   | "watchdog-pass";
 
 /** The log. Each call is one line of JSON that carries its own metrics. Never throws. */

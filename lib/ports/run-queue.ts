@@ -11,3 +11,17 @@ export interface RunQueue {
 
 /** What becomes of a delivered message: gone for good, or back after a wait (none = the queue's own visibility). */
 export type Settlement = { readonly kind: "delete" } | { readonly kind: "return"; readonly afterMs?: number };
+
+/** A message as it was delivered, for as long as its receipt is good. */
+export interface Delivered {
+  readonly queueUrl: string;
+  readonly receiptHandle: string;
+}
+
+export interface Deliveries {
+  /**
+   * Hides the delivered message for so many seconds from now, 1 to 43,200. A message that is not hidden any more
+   * comes back by itself, so a failure costs time and nothing else: it is answered, not thrown.
+   */
+  hide(delivered: Delivered, seconds: number): Promise<{ readonly hidden: boolean }>;
+}

@@ -1,0 +1,109 @@
+import { Logger } from "@aws-lambda-powertools/logger";
+import type { Json } from "../../core/json.ts";
+import { isTerminal } from "../../core/run.ts";
+import { shortIsoOf } from "../../core/time.ts";
+import type { LogLevel } from "../../ports/attempts.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { AttemptEvent, Journal, NoticeCode } from "../../ports/journal.ts";
+
+const NAMESPACE = "Belfry";
+
+interface Metric {
+  readonly name: string;
+  readonly unit: "Count" | "Milliseconds";
+  readonly value: number;
+}
+
+/**
+ * Metrics inside a log line. Their one dimension is the stage: every further dimension value is a metric of its own,
+ * and a metric costs $0.30 a month.
+ * See https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+ */
+const embedded = (metrics: readonly Metric[], stage: string, nowMs: number) => ({
+  _aws: {
+    Timestamp: nowMs,
+    CloudWatchMetrics: [
+      {
+        Namespace: NAMESPACE,
+        Dimensions: [["stage"]],
+        Metrics: metrics.map(({ name, unit }) => ({ Name: name, Unit: unit })),
+      },
+    ],
+  },
+  stage,
+  ...Object.fromEntries(metrics.map(({ name, value }) => [name, value])),
+});
+
+const count = (name: string): Metric => ({ name, unit: "Count", value: 1 });
+
+const METRIC_OF_STATE: { readonly [state: string]: string } = {
+  succeeded: "RunsSucceeded",
+  dead: "RunsDead",
+  waiting: "AttemptsFailed",
+  skipped: "RunsSkipped",
+  cancelled: "RunsCancelled",
+};
+
+/** Notices that are counted; the others are only said. */
+const METRIC_OF_NOTICE: { readonly [code in NoticeCode]?: string } = {
+  "duplicate-delivery": "DuplicateDeliveries",
+  "off-schedule-event": "OffScheduleEvents",
+  "stale-result": "StaleResults",
+  "lease-lost": "LeasesLost",
+  "poison-message": "PoisonMessages",
+  "unknown-job": "UnknownJobs",
+  "record-gone": "RecordsGone",
+  "caught-up": "RunsCaughtUp",
+  missed: "RunsMissed",
+  expired: "RunsExpired",
+  "message-failed": "MessagesFailed",
+  "invocation-failed": "InvocationsFailed",
+  "watchdog-pass": "WatchdogPasses",
+};
+
+const metricsOf = (event: AttemptEvent): readonly Metric[] => {
+  const name = METRIC_OF_STATE[event.state];
+  const durationMs = event.endedAtMs - event.startedAtMs;
+  return [
+    ...(name === undefined ? [] : [count(name)]),
+    { name: "AttemptDuration", unit: "Milliseconds", value: durationMs },
+    ...(isTerminal(event.state)
+      ? [{ name: "Lateness", unit: "Milliseconds", value: event.latenessMs } as const]
+      : []),
+  ];
+};
+
+const levelOf = ({ state }: AttemptEvent): LogLevel =>
+  state === "dead" ? "error" : state === "waiting" ? "warn" : "info";
+
+type Fields = { readonly [name: string]: unknown };
+
+const write = (logger: Logger, level: LogLevel, message: string, fields: Fields): void => {
+  logger[level](message, fields);
+};
+
+/** One JSON line per attempt and per notice, by Powertools Logger, each with its own metrics. */
+export const emfJournal = (clock: Clock, stage: string): Journal => {
+  const logger = new Logger({ serviceName: "belfry", logLevel: "INFO" });
+  return {
+    attempt(event) {
+      const { slotMs, startedAtMs, endedAtMs, ...rest } = event;
+      write(logger, levelOf(event), "run", {
+        ...rest,
+        slot: shortIsoOf(slotMs),
+        startedAt: shortIsoOf(startedAtMs),
+        endedAt: shortIsoOf(endedAtMs),
+        durationMs: endedAtMs - startedAtMs,
+        ...embedded(metricsOf(event), stage, clock.nowMs()),
+      });
+    },
+    notice(level, code, fields) {
+      const metric = METRIC_OF_NOTICE[code];
+      const metrics = metric === undefined ? {} : embedded([count(metric)], stage, clock.nowMs());
+      write(logger, level, code, { ...fields, ...metrics });
+    },
+    handlerLine(level: LogLevel, message: string, fields: { readonly [name: string]: Json }) {
+      write(logger, level, message, fields);
+    },
+  };
+};

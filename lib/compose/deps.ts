@@ -1,0 +1,39 @@
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { SQSClient } from "@aws-sdk/client-sqs";
+import { dynamoTable } from "../adapters/dynamo/dynamo-table.ts";
+import { emfJournal } from "../adapters/log/emf-journal.ts";
+import { sqsDeliveries, sqsRunQueue } from "../adapters/sqs/sqs-queues.ts";
+import { systemClock, systemRandom, systemTimers } from "../adapters/system/system.ts";
+import type { Deps } from "../app/deps.ts";
+import type { Manifest } from "../core/job.ts";
+import { jobList } from "../core/job-list.ts";
+import type { Deliveries } from "../ports/run-queue.ts";
+import type { StackConfig } from "./config.ts";
+
+export type StackDeps = Deps & { readonly deliveries: Deliveries };
+
+/** The ports, met by their adapters: AWS clients are made here, once per process. */
+export const composeDeps = (config: StackConfig, manifest: Manifest): StackDeps => {
+  const { region, endpoints, stage, tableName, queueUrls, leaseMs, clockBoundMs, firstLookMs } = config;
+  const at = (endpoint: string | undefined) => (endpoint === undefined ? {} : { endpoint });
+  const db = new DynamoDBClient({ region, ...at(endpoints?.dynamodb) });
+  const sqs = new SQSClient({ region, ...at(endpoints?.sqs) });
+  return {
+    table: dynamoTable(db, tableName),
+    queue: sqsRunQueue(sqs, queueUrls),
+    deliveries: sqsDeliveries(sqs),
+    clock: systemClock,
+    timers: systemTimers,
+    random: systemRandom,
+    journal: emfJournal(systemClock, stage),
+    timings: { leaseMs, clockBoundMs, firstLookMs },
+    jobs: jobList(manifest, stage),
+  };
+};
+
+/** SQS tells a record's queue by its ARN, and takes a URL: both end in the queue's name. */
+export const queueUrlFinder = (urls: readonly string[]) => {
+  const lastPart = (text: string, separator: string): string => text.slice(text.lastIndexOf(separator) + 1);
+  const byName = new Map(urls.map((url) => [lastPart(url, "/"), url]));
+  return (queueArn: string): string | undefined => byName.get(lastPart(queueArn, ":"));
+};

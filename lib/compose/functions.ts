@@ -1,0 +1,72 @@
+import { makeThreadAttempts } from "../adapters/thread/thread-attempts.ts";
+import { judgeDeadLetter } from "../app/dead-letters.ts";
+import { dispatch } from "../app/dispatch.ts";
+import { watch } from "../app/watch.ts";
+import { work } from "../app/work.ts";
+import type { Manifest } from "../core/job.ts";
+import { redispatchEach } from "../inbound/dispatch-failures.ts";
+import { shell } from "../inbound/shell.ts";
+import { type SqsHandler, settleEach } from "../inbound/sqs.ts";
+import type { StackConfig } from "./config.ts";
+import { composeDeps, queueUrlFinder } from "./deps.ts";
+
+/** Invoked by the schedules, each event with the slots of one instant. */
+export const dispatcherFunction = (config: StackConfig, manifest: Manifest) => {
+  const deps = composeDeps(config, manifest);
+  return shell(deps.journal, async (event: unknown, { awsRequestId }) => {
+    await dispatch(deps, event, awsRequestId);
+  });
+};
+
+export interface WorkerFunctionOptions {
+  readonly pool: string;
+  /** The bundle of the jobs' handlers. */
+  readonly jobsFile: string;
+  /** The module that runs in a worker thread, where it does not lie beside its maker (in a bundle). */
+  readonly threadFile?: URL;
+}
+
+/** Fed by one pool's queue. Its threads are started before the first message. */
+export const workerFunction = (config: StackConfig, manifest: Manifest, options: WorkerFunctionOptions) => {
+  const deps = composeDeps(config, manifest);
+  const { pool, jobsFile, threadFile } = options;
+  const memoryMb = manifest.pools[pool]?.memoryMb;
+  const attempts = makeThreadAttempts({
+    jobsFile,
+    clock: deps.clock,
+    timers: deps.timers,
+    ...(threadFile === undefined ? {} : { threadFile }),
+    ...(memoryMb === undefined ? {} : { memoryMb }),
+  });
+  const queueUrlOf = queueUrlFinder(Object.values(config.queueUrls));
+  const handler: SqsHandler = settleEach({ ...deps, queueUrlOf }, (message) =>
+    work({ ...deps, attempts }, message),
+  );
+  return {
+    handler: shell(deps.journal, handler),
+    ready: () => attempts.ready(),
+    close: () => attempts.close(),
+  };
+};
+
+/** Empties the pools' dead-letter queues and the queue of events that no dispatcher could take. */
+export const deadLettersFunction = (config: StackConfig, manifest: Manifest) => {
+  const deps = composeDeps(config, manifest);
+  const queueUrlOf = queueUrlFinder(Object.values(config.deadLetterUrls));
+  const ofPools = settleEach({ ...deps, queueUrlOf }, (message) => judgeDeadLetter(deps, message));
+  const ofDispatcher = redispatchEach(deps);
+  const isDispatchFailure = (queueArn: string | undefined): boolean =>
+    queueArn !== undefined && queueUrlFinder([config.dispatchFailuresUrl])(queueArn) !== undefined;
+  const handler: SqsHandler = (event) =>
+    isDispatchFailure(event.Records[0]?.eventSourceARN) ? ofDispatcher(event) : ofPools(event);
+  return shell(deps.journal, handler);
+};
+
+/** Invoked once a minute. */
+export const watchdogFunction = (config: StackConfig, manifest: Manifest) => {
+  const deps = composeDeps(config, manifest);
+  return shell(deps.journal, async (_event: unknown) => {
+    await watch(deps);
+    deps.journal.notice("info", "watchdog-pass", {});
+  });
+};

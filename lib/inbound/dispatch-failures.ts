@@ -1,0 +1,50 @@
+import type { SQSRecord } from "aws-lambda";
+import { keepPoison } from "../app/dead-letters.ts";
+import type { Deps } from "../app/deps.ts";
+import { dispatch } from "../app/dispatch.ts";
+import { BelfryError, InvalidInput } from "../core/errors.ts";
+import type { SqsHandler } from "./sqs.ts";
+
+type FailureDeps = Pick<Deps, "table" | "queue" | "clock" | "random" | "journal" | "jobs">;
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/**
+ * The schedule's event in a failure record: bare, as EventBridge Scheduler's own dead letters are, or as the
+ * `requestPayload` of a Lambda on-failure destination.
+ * See https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html
+ */
+const eventIn = (body: string): unknown => {
+  const value: unknown = JSON.parse(body);
+  return isRecord(value) && "requestPayload" in value ? value["requestPayload"] : value;
+};
+
+/**
+ * Dispatches what failed before, under the identity it had: a claim that was made is known by its record. What can
+ * never be dispatched is kept as poison; what still fails comes back.
+ */
+export const redispatchEach =
+  (deps: FailureDeps): SqsHandler =>
+  async ({ Records }) => {
+    const settled = await Promise.allSettled(Records.map(async (record) => redispatch(deps, record)));
+    const batchItemFailures = Records.flatMap(({ messageId }, index) =>
+      settled[index]?.status === "fulfilled" ? [] : [{ itemIdentifier: messageId }],
+    );
+    return { batchItemFailures };
+  };
+
+const redispatch = async (deps: FailureDeps, { messageId, body, attributes }: SQSRecord): Promise<void> => {
+  try {
+    await dispatch(deps, eventIn(body), `redispatch-${messageId}`);
+  } catch (error) {
+    const hopeless = error instanceof InvalidInput || error instanceof SyntaxError;
+    if (!hopeless) {
+      const why = error instanceof BelfryError ? error.message : String(error);
+      deps.journal.notice("error", "message-failed", { messageId, why });
+      throw error;
+    }
+    const sentAtMs = Number(attributes.SentTimestamp);
+    await keepPoison(deps, { id: messageId, sentAtMs, body, why: error.message });
+  }
+};
