@@ -1,0 +1,76 @@
+import type { Manifest } from "../../lib/core/job.ts";
+import { shortIsoOf } from "../../lib/core/time.ts";
+import { scheduledJobs } from "./job-slots.ts";
+
+export interface Started {
+  readonly version: string;
+  readonly manifest: Manifest;
+  readonly port: number;
+  /** As the user would write it. */
+  readonly folder: string;
+  readonly isTemporary: boolean;
+  readonly attached: { readonly dynamodb?: string; readonly sqs?: string };
+  readonly nowMs: number;
+  readonly tookMs: number;
+}
+
+/** `Thu 2026-10-08 02:00 Asia/Shanghai`: the wall clock of the job's zone. */
+const wallText = (atMs: number, timezone: string): string => {
+  const parts = new Intl.DateTimeFormat("en-GB", {
+    timeZone: timezone,
+    weekday: "short",
+    year: "numeric",
+    month: "2-digit",
+    day: "2-digit",
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+  }).formatToParts(atMs);
+  const part = (type: Intl.DateTimeFormatPartTypes): string =>
+    parts.find((p) => p.type === type)?.value ?? "";
+  return `${part("weekday")} ${part("year")}-${part("month")}-${part("day")} ${part("hour")}:${part("minute")} ${timezone}`;
+};
+
+const slotText = (slotMs: number | undefined, timezone: string): string => {
+  if (slotMs === undefined) return "no further slot";
+  const utc = shortIsoOf(slotMs).replace(/:00Z$/, "Z");
+  return timezone === "UTC"
+    ? `next ${wallText(slotMs, timezone)}`
+    : `next ${wallText(slotMs, timezone)} (${utc})`;
+};
+
+const jobLines = (manifest: Manifest, nowMs: number): readonly string[] => {
+  const width = Math.max(...manifest.jobs.map(({ name }) => name.length));
+  const scheduled = new Map(scheduledJobs(manifest).map(({ job, source }) => [job.name, source]));
+  return manifest.jobs.map(({ name, schedules, timezone }) => {
+    const source = scheduled.get(name);
+    const byHand = schedules.length === 0 ? "by hand only" : "its schedule does not fire in this stage";
+    return `  ${name.padEnd(width)}  ${source === undefined ? byHand : slotText(source.next(nowMs), timezone)}`;
+  });
+};
+
+const storeLine = ({ attached, folder, isTemporary }: Started): string => {
+  const where = Object.entries(attached).map(([name, url]) => `${name} at ${url}`);
+  const kept = isTemporary ? `${folder}, removed at the end` : folder;
+  return `  data ${kept}${where.length === 0 ? "" : `; attached: ${where.join(", ")}`}`;
+};
+
+const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`;
+
+/** What a newcomer reads first: what runs, what strikes next, where to look. */
+export const bannerLines = (started: Started): readonly string[] => {
+  const { manifest, nowMs, port, tookMs, version } = started;
+  const pools = Object.keys(manifest.pools);
+  const example = manifest.jobs[0]?.name ?? "<job>";
+  return [
+    `belfry ${version} is ready after ${(tookMs / 1_000).toFixed(1)} s: ${plural(manifest.jobs.length, "job")}, ${plural(pools.length, "pool")} (${pools.join(", ")})`,
+    ...jobLines(manifest, nowMs),
+    storeLine(started),
+    `  operate router on http://127.0.0.1:${port}, logs in ${started.folder}/logs`,
+    "in a second terminal:",
+    "  npx belfry list",
+    `  npx belfry run ${example} --wait`,
+    "  npx belfry runs",
+    "Edit a file in jobs/ and it is loaded. Ctrl-C stops.",
+  ];
+};

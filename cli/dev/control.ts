@@ -1,0 +1,158 @@
+import { createServer } from "node:http";
+import { SendMessageCommand } from "@aws-sdk/client-sqs";
+import { systemClock as clock, systemTimers as timers } from "../../lib/adapters/system/system.ts";
+import { composeStack } from "../../lib/compose/stack.ts";
+import type { Manifest } from "../../lib/core/job.ts";
+import { type AsyncInvoke, makeAsyncInvoke } from "./async-invoke.ts";
+import { type Host, type Running, runChild } from "./child.ts";
+import { makeClients, sqsSource } from "./clients.ts";
+import { type Mapping, startMapping } from "./event-source-mapping.ts";
+import { scheduledJobs } from "./job-slots.ts";
+import { type LocalScheduler, startLocalScheduler } from "./local-scheduler.ts";
+import type { Build, ControlStart } from "./messages.ts";
+import { serveOperate, withKey } from "./operate-server.ts";
+import { ensureQueues, ensureTable } from "./provision.ts";
+import {
+  DISPATCH_FAILURES,
+  deadLetterQueue,
+  functionArn,
+  functionName,
+  queueArn,
+  queueSpecs,
+  queueUrl,
+  REGION,
+} from "./resources.ts";
+import { readManifest, stackConfig } from "./stack-config.ts";
+import { startWatchdog } from "./watchdog-loop.ts";
+
+/** Lambda waits a minute, then two; nobody in front of a laptop does. */
+const RETRY_WAITS_MS = [1_000, 2_000];
+/** A minute on AWS, where each pass has its price; here what a kill has left behind is found at once. */
+const WATCH_EVERY_MS = 5_000;
+const DEAD_LETTERS_TIMEOUT_MS = 30_000;
+const POLL_SECONDS = 1;
+
+type Stack = ReturnType<typeof composeStack>;
+type Clients = ReturnType<typeof makeClients>;
+
+/** What runs of one build, and is replaced as a whole by the next. */
+interface Version {
+  readonly manifest: Manifest;
+  readonly stack: Stack;
+}
+
+interface Room {
+  readonly start: ControlStart;
+  readonly host: Host;
+  readonly clients: Clients;
+}
+
+const versionOf = async ({ start, clients }: Room, build: Build): Promise<Version> => {
+  const manifest = readManifest(build.manifestFile);
+  await Promise.all([
+    ensureQueues(clients.sqs, start.endpoints.sqs, queueSpecs(manifest)),
+    ensureTable(clients.dynamodb),
+  ]);
+  return { manifest, stack: composeStack(stackConfig(start.endpoints, manifest), manifest) };
+};
+
+/** The dead-letters function is fed by each pool's dead-letter queue, and by the events no dispatcher could take. */
+const deadLetterMappings = (
+  { start, host, clients }: Room,
+  { manifest, stack }: Version,
+): readonly Mapping[] =>
+  [DISPATCH_FAILURES, ...Object.keys(manifest.pools).map(deadLetterQueue)].map((queue) =>
+    startMapping({
+      source: sqsSource(clients.sqs, queueUrl(start.endpoints.sqs, queue)),
+      queueArn: queueArn(queue),
+      region: REGION,
+      functionName: functionName("dead-letters"),
+      functionTimeoutMs: DEAD_LETTERS_TIMEOUT_MS,
+      handler: stack.deadLetters,
+      concurrency: 1,
+      waitSeconds: POLL_SECONDS,
+      clock,
+      timers,
+      report: host.note,
+    }),
+  );
+
+const dispatcherInvoke = ({ start, host, clients }: Room, current: () => Version): AsyncInvoke =>
+  makeAsyncInvoke({
+    functionArn: functionArn("dispatcher"),
+    handler: (event, context) => current().stack.dispatcher(event, context),
+    retryWaitsMs: RETRY_WAITS_MS,
+    onFailure: async (record) => {
+      await clients.sqs.send(
+        new SendMessageCommand({
+          QueueUrl: queueUrl(start.endpoints.sqs, DISPATCH_FAILURES),
+          MessageBody: JSON.stringify(record),
+        }),
+      );
+    },
+    clock,
+    timers,
+    report: host.note,
+  });
+
+const schedulerOf = (
+  { manifest }: Version,
+  dispatcher: AsyncInvoke,
+  sinceMs: number = clock.nowMs(),
+): LocalScheduler =>
+  startLocalScheduler({
+    sources: scheduledJobs(manifest).map(({ source }) => source),
+    sinceMs,
+    clock,
+    timers,
+    send: dispatcher.send,
+  });
+
+/**
+ * Everything of a deployed stack that is not a worker, in one process: scheduler, dispatcher, watchdog,
+ * dead-letters and the operate router.
+ */
+const begin = async (start: ControlStart, host: Host): Promise<Running> => {
+  if (host.server === undefined) throw new Error("no socket to listen on came with the start");
+  const room: Room = { start, host, clients: makeClients(start.endpoints) };
+  let version = await versionOf(room, start.build);
+  const dispatcher = dispatcherInvoke(room, () => version);
+  let mappings = deadLetterMappings(room, version);
+  let scheduler = schedulerOf(version, dispatcher);
+  const startWatching = () =>
+    startWatchdog(() => version.stack.watchdog(), {
+      everyMs: WATCH_EVERY_MS,
+      timers,
+      report: host.note,
+    });
+  let watchdog = startWatching();
+  const operate = await serveOperate(
+    createServer(),
+    host.server,
+    withKey(start.key, async (request) => version.stack.operate.fetch(request)),
+  );
+  return {
+    reload: async (build) => {
+      // All that can fail comes first: the old version goes on until the new one is complete.
+      const next = await versionOf(room, build);
+      await watchdog.stop();
+      version = next;
+      scheduler = schedulerOf(version, dispatcher, scheduler.stop());
+      // A pass at once: it renews the definitions in the table.
+      watchdog = startWatching();
+      await Promise.all(mappings.map((mapping) => mapping.stop()));
+      mappings = deadLetterMappings(room, version);
+    },
+    stop: async () => {
+      scheduler.stop();
+      await Promise.all([
+        operate.close(),
+        dispatcher.stop(),
+        watchdog.stop(),
+        ...mappings.map((mapping) => mapping.stop()),
+      ]);
+    },
+  };
+};
+
+runChild(begin);

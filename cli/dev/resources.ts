@@ -1,0 +1,68 @@
+import type { Manifest } from "../../lib/core/job.ts";
+import { DAY_MS, MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
+
+/** The stage that runs on a laptop. */
+export const STAGE = "dev";
+export const REGION = "us-east-1";
+/** The account that both emulators, and those one attaches to, put into ARNs. */
+export const ACCOUNT_ID = "000000000000";
+export const TABLE_NAME = `belfry-${STAGE}`;
+export const DISPATCH_FAILURES = `belfry-${STAGE}-dispatch-failures`;
+
+const MARGIN_MS = 30 * SECOND_MS;
+const LONGEST_FUNCTION_MS = 15 * MINUTE_MS;
+/** More deliveries than any run's attempts, crashes and looks together: only what no worker can end goes over. */
+const MAX_RECEIVE_COUNT = 28;
+const RETENTION_SECONDS = (14 * DAY_MS) / SECOND_MS;
+
+export const poolQueue = (pool: string): string => `belfry-${STAGE}-${pool}`;
+export const deadLetterQueue = (pool: string): string => `belfry-${STAGE}-${pool}-dead`;
+export const functionName = (name: string): string => `belfry-${STAGE}-${name}`;
+export const functionArn = (name: string): string =>
+  `arn:aws:lambda:${REGION}:${ACCOUNT_ID}:function:${functionName(name)}`;
+export const queueUrl = (endpoint: string, queue: string): string => `${endpoint}/${ACCOUNT_ID}/${queue}`;
+export const queueArn = (queue: string): string => `arn:aws:sqs:${REGION}:${ACCOUNT_ID}:${queue}`;
+
+/** The function's time-out of a pool: its longest job and a margin, at most Lambda's 900 s. */
+export const functionTimeoutMs = (manifest: Manifest, pool: string): number => {
+  const timeouts = manifest.jobs.filter((job) => job.pool === pool).map(({ timeoutMs }) => timeoutMs);
+  return Math.min(Math.max(MINUTE_MS, ...timeouts) + MARGIN_MS, LONGEST_FUNCTION_MS);
+};
+
+export interface QueueSpec {
+  readonly name: string;
+  readonly attributes: { readonly [name: string]: string };
+}
+
+/** A pool's dead-letter queue, then the queue that names it. */
+export const poolQueues = (manifest: Manifest, pool: string): readonly QueueSpec[] => {
+  const dead = deadLetterQueue(pool);
+  // AWS's own rule: six times the function's time-out, so that no running message comes back.
+  const visibilitySeconds = Math.ceil((6 * functionTimeoutMs(manifest, pool)) / SECOND_MS);
+  return [
+    {
+      name: dead,
+      attributes: { VisibilityTimeout: "60", MessageRetentionPeriod: String(RETENTION_SECONDS) },
+    },
+    {
+      name: poolQueue(pool),
+      attributes: {
+        VisibilityTimeout: String(visibilitySeconds),
+        MessageRetentionPeriod: String(RETENTION_SECONDS),
+        RedrivePolicy: JSON.stringify({
+          deadLetterTargetArn: queueArn(dead),
+          maxReceiveCount: MAX_RECEIVE_COUNT,
+        }),
+      },
+    },
+  ];
+};
+
+/** All queues that a manifest needs, dead-letter queues before those that name them. */
+export const queueSpecs = (manifest: Manifest): readonly QueueSpec[] => [
+  {
+    name: DISPATCH_FAILURES,
+    attributes: { VisibilityTimeout: "60", MessageRetentionPeriod: String(RETENTION_SECONDS) },
+  },
+  ...Object.keys(manifest.pools).flatMap((pool) => poolQueues(manifest, pool)),
+];

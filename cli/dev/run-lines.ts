@@ -1,0 +1,51 @@
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;
+
+const readJson = (line: string): Record<string, unknown> | undefined => {
+  if (!line.startsWith("{")) return undefined;
+  try {
+    const value: unknown = JSON.parse(line);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
+
+const errorText = (error: unknown): string | undefined =>
+  isRecord(error) ? `${String(error["name"])}: ${String(error["message"])}` : undefined;
+
+const whyOf = (event: Record<string, unknown>): string => {
+  const why = errorText(event["error"]) ?? event["reason"] ?? event["why"];
+  return isText(why) ? `  ${why.split("\n", 1)[0]}` : "";
+};
+
+/** The wide event of an attempt that is over. */
+const attemptLine = (event: Record<string, unknown>): string => {
+  const { attempt, durationMs, runId, state } = event;
+  const which = Number(attempt) > 1 ? ` (attempt ${attempt})` : "";
+  return `${runId}  ${state}${which} after ${durationMs} ms${whyOf(event)}`;
+};
+
+const eventLine = (event: Record<string, unknown>): string | undefined => {
+  const { level, message, runId } = event;
+  if (!isText(message)) return undefined;
+  if (message === "run" && isText(runId)) return attemptLine(event);
+  const isLoud = /^(warn|error)/i.test(String(level));
+  // What is only counted (a duplicate delivery, a watchdog's pass) is ordinary life.
+  if (!isLoud && ("_aws" in event || !isText(runId))) return undefined;
+  const mark = isLoud ? `${String(level).toLowerCase()}: ` : "";
+  return `${isText(runId) ? `${runId}  ` : ""}${mark}${message}${whyOf(event)}`;
+};
+
+/**
+ * What the person in front of `dev` sees of a line that a child has printed: one short line for an attempt that is
+ * over, warnings and errors, a handler's own log lines, and whatever a job's code prints. All else stays in the
+ * log file, as does the whole of these.
+ */
+export const lineForPeople = (child: string, line: string): string | undefined => {
+  const event = readJson(line);
+  if (event !== undefined) return eventLine(event);
+  return child.startsWith("worker-") && line.trim() !== "" ? line : undefined;
+};

@@ -1,0 +1,58 @@
+import { systemClock, systemTimers } from "../../lib/adapters/system/system.ts";
+import { composeStack } from "../../lib/compose/stack.ts";
+import { type Host, type Running, runChild } from "./child.ts";
+import { makeClients, sqsSource } from "./clients.ts";
+import { startMapping } from "./event-source-mapping.ts";
+import type { WorkerStart } from "./messages.ts";
+import { ensureQueues } from "./provision.ts";
+import {
+  functionName,
+  functionTimeoutMs,
+  poolQueue,
+  poolQueues,
+  queueArn,
+  queueUrl,
+  REGION,
+} from "./resources.ts";
+import { readManifest, stackConfig } from "./stack-config.ts";
+
+/**
+ * Of the receive that a stop waits for. Short, too, because an emulator hands a message to a poller that has just
+ * been killed as long as its poll lasts, and that message then waits for its visibility.
+ */
+const POLL_SECONDS = 1;
+
+/** One pool's worker function and its event source mapping, as one process. */
+const begin = async ({ endpoints, build, pool }: WorkerStart, host: Host): Promise<Running> => {
+  const manifest = readManifest(build.manifestFile);
+  const stack = composeStack(stackConfig(endpoints, manifest), manifest);
+  const worker = stack.worker({ pool, jobsFile: build.jobsFile });
+  const { sqs } = makeClients(endpoints);
+  await Promise.all([
+    worker.ready(),
+    // Not left to control: a worker of a new build begins before control goes over to that build.
+    ensureQueues(sqs, endpoints.sqs, poolQueues(manifest, pool)),
+  ]);
+  const queue = poolQueue(pool);
+  const mapping = startMapping({
+    source: sqsSource(sqs, queueUrl(endpoints.sqs, queue)),
+    queueArn: queueArn(queue),
+    region: REGION,
+    functionName: functionName(`worker-${pool}`),
+    functionTimeoutMs: functionTimeoutMs(manifest, pool),
+    handler: worker.handler,
+    concurrency: manifest.pools[pool]?.concurrency ?? 1,
+    waitSeconds: POLL_SECONDS,
+    clock: systemClock,
+    timers: systemTimers,
+    report: host.note,
+  });
+  return {
+    stop: async () => {
+      await mapping.stop();
+      await worker.close();
+    },
+  };
+};
+
+runChild(begin);
