@@ -64,9 +64,7 @@ const timeWords = (time: DayTimes): string => {
 };
 
 const fromLast = (back: number): string =>
-  back === 0
-    ? "the last day of the month"
-    : `${back} ${back === 1 ? "day" : "days"} before the last of the month`;
+  back === 0 ? "the last day of the month" : `the day ${back} before the last of the month`;
 
 const ORDINAL_ENDS = ["th", "st", "nd", "rd"];
 

@@ -11,7 +11,7 @@ export interface PreviewRequest {
   readonly dialect?: Dialect;
   readonly timezone?: string;
   readonly dst?: ScheduleOptions["dst"];
-  /** ISO 8601; without a zone it is read in `timezone`. Default: `nowMs`. */
+  /** ISO 8601; without a zone it is UTC, since no job is named whose clock could be meant. Default: `nowMs`. */
   readonly from?: string;
   /** Default 5, at most 1,000. */
   readonly count?: number;
@@ -91,8 +91,8 @@ const optionsOf = ({ timezone, dialect, dst }: PreviewRequest): ScheduleOptions 
  * @throws InvalidInput for an expression, zone or request that cannot be read.
  */
 export const preview = (request: PreviewRequest, nowMs: number): Preview => {
-  const { expression, timezone = "UTC" } = request;
-  const fromMs = request.from === undefined ? nowMs : readFrom(request.from, timezone);
+  const { expression } = request;
+  const fromMs = request.from === undefined ? nowMs : readFrom(request.from, "UTC");
   const isRate = /^[ \t]*rate\(/.test(expression);
   const schedule = parseSchedule(expression, {
     ...optionsOf(request),
