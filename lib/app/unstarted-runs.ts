@@ -1,4 +1,4 @@
-import { isManualKey } from "../core/identity.ts";
+import { isManualKey, runIdOf } from "../core/identity.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { type Class, holdersOf, waitersOf } from "../core/lock.ts";
 import type { Trigger } from "../core/message.ts";
@@ -37,8 +37,8 @@ export const unstartedRuns = (
     );
   };
   const first = holdersOf(lock)[0]?.slotKey;
-  for (const waiter of waitersOf(lock))
-    add(waiter.slotKey, waiter.class, undefined, first === undefined ? undefined : `waits for ${first}`);
+  const reason = first === undefined ? undefined : `waits for ${runIdOf({ subject, slotKey: first })}`;
+  for (const waiter of waitersOf(lock)) add(waiter.slotKey, waiter.class, undefined, reason);
   for (const holder of holdersOf(lock)) add(holder.slotKey, holder.class, holder.atMs);
   return views;
 };
