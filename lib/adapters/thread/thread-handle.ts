@@ -1,0 +1,120 @@
+import { createInterface } from "node:readline";
+import { Worker } from "node:worker_threads";
+import { errorFacts } from "../../core/json-safe.ts";
+import type { AttemptRequest, AttemptServices, ErrorFacts } from "../../ports/attempts.ts";
+import { heapLimits } from "./memory.ts";
+import type { FromThread, ThreadData, ToThread } from "./messages.ts";
+
+/** A bundle of ours is JavaScript; in the repository Node runs the sources. */
+const OWN_FILE = new URL(import.meta.url.endsWith(".ts") ? "./thread.ts" : "./thread.js", import.meta.url);
+
+export interface ThreadDeath {
+  readonly kind: "died";
+  readonly exitCode: number;
+  readonly outOfMemory: boolean;
+  /** By `end()`, not of itself. */
+  readonly asked: boolean;
+  /** It had loaded the jobs. */
+  readonly wasReady: boolean;
+  /** What nobody caught, when that was it. */
+  readonly error?: ErrorFacts;
+}
+
+type HandlerEnded = Extract<FromThread, { readonly kind: "ended" }>;
+
+export interface Thread {
+  readonly ready: Promise<void>;
+  /** Never rejects. */
+  readonly died: Promise<ThreadDeath>;
+  /** Resolves when the handler ended by itself; not at all when the thread dies first. */
+  run(request: AttemptRequest, endsAtMs: number, services: AttemptServices): Promise<HandlerEnded>;
+  send(message: ToThread): void;
+  /** Ends the thread by force; resolves when no code of it runs any more. */
+  end(): Promise<void>;
+}
+
+interface StartOptions {
+  readonly jobsFile: URL;
+  readonly threadFile?: URL;
+  readonly memoryMb?: number;
+  readonly onOutput: (line: string, run?: { readonly job: string; readonly runId: string }) => void;
+}
+
+interface Running {
+  readonly request: AttemptRequest;
+  readonly services: AttemptServices;
+  ended(message: HandlerEnded): void;
+}
+
+export const startThread = ({ jobsFile, threadFile, memoryMb, onOutput }: StartOptions): Thread => {
+  const workerData: ThreadData = { jobsFile: jobsFile.href };
+  const worker = new Worker(threadFile ?? OWN_FILE, {
+    workerData,
+    stdout: true,
+    stderr: true,
+    ...(memoryMb !== undefined && { resourceLimits: heapLimits(memoryMb) }),
+  });
+  const loaded = Promise.withResolvers<void>();
+  const dead = Promise.withResolvers<ThreadDeath>();
+  let running: Running | undefined;
+  let wasReady = false;
+  let asked = false;
+  let outOfMemory = false;
+  let error: ErrorFacts | undefined;
+
+  const send = (message: ToThread): void => worker.postMessage(message);
+  const onMessage = (message: FromThread): void => {
+    if (message.kind === "ready") {
+      wasReady = true;
+      loaded.resolve();
+    } else if (message.kind === "broken") error ??= message.error;
+    else if (message.kind === "log") running?.services.log(message.level, message.message, message.fields);
+    else if (message.kind === "previous") void answerPrevious(running, send);
+    else {
+      const ended = running?.ended;
+      running = undefined;
+      ended?.(message);
+    }
+  };
+  worker.on("message", onMessage);
+  worker.on("error", (thrown: Error & { readonly code?: string }) => {
+    outOfMemory ||= thrown.code === "ERR_WORKER_OUT_OF_MEMORY";
+    error ??= errorFacts(thrown);
+  });
+  worker.on("exit", (exitCode) => {
+    dead.resolve({ kind: "died", exitCode, outOfMemory, asked, wasReady, ...(error && { error }) });
+    loaded.reject(new Error(error?.message ?? `the thread ended with code ${exitCode} before it was ready`));
+  });
+  // Whoever wants to know asks `ready`; nobody has to.
+  loaded.promise.catch(() => undefined);
+  for (const stream of [worker.stdout, worker.stderr])
+    createInterface({ input: stream }).on("line", (line) => onOutput(line, running?.request));
+
+  return {
+    ready: loaded.promise,
+    died: dead.promise,
+    send,
+    run: (request, endsAtMs, services) =>
+      new Promise((resolve) => {
+        running = { request, services, ended: resolve };
+        send({ kind: "run", request, endsAtMs });
+      }),
+    end: async () => {
+      asked = true;
+      await worker.terminate();
+      await dead.promise;
+    },
+  };
+};
+
+const answerPrevious = async (
+  running: Running | undefined,
+  send: (message: ToThread) => void,
+): Promise<void> => {
+  try {
+    const found = await running?.services.previous();
+    send({ kind: "previous", ...(found && { found }) });
+  } catch (thrown) {
+    send({ kind: "previous", error: errorFacts(thrown) });
+  }
+};

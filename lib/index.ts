@@ -1,0 +1,112 @@
+import { type Job, markConfig, markJob, type Outcome } from "./core/authoring.ts";
+import type { Duration } from "./core/duration.ts";
+import type { Json } from "./core/json.ts";
+import type { StandardSchema } from "./core/standard-schema.ts";
+
+export { PermanentError, RetryAfter } from "./core/authoring.ts";
+export { at, every } from "./core/schedule/expressions.ts";
+
+/** What one attempt of a handler is given. Its functions need no `this`, so it can be taken apart. */
+export interface JobContext<Input = Json> {
+  /** The run's own input, else the job's; with a `schema`, what the schema made of it. */
+  readonly input: Input;
+  /** The instant the schedule names, whenever the attempt really runs; for a run by hand, when it was asked for. */
+  readonly slot: Date;
+  /** Counted from 1. */
+  readonly attempt: number;
+  readonly runId: string;
+  readonly job: string;
+  /** `schedule`, `manual`, ...: what made the run. */
+  readonly trigger: string;
+  /** Aborted at the timeout (`TimeoutError`) or when the attempt must end (`AbortError`); one second later the thread is ended. */
+  readonly signal: AbortSignal;
+  /** Milliseconds until the timeout, never below 0. */
+  remaining(): number;
+  /** Goes to the job's log with the run's id. Fields may hold anything; what JSON cannot carry is shown as text. */
+  readonly log: {
+    readonly [level in "debug" | "info" | "warn" | "error"]: (message: string, fields?: object) => void;
+  };
+  /** The same text in every attempt of the run, for a receiver that drops repeats; a suffix tells effects apart. */
+  idempotencyKey(suffix?: string): string;
+  /** The job's last success, read when it is asked for; undefined when there is none. */
+  previous(): Promise<{ readonly slot: Date; readonly finishedAt: Date; readonly result?: Json } | undefined>;
+  /** Nothing to do: the run ends `skipped`. Return it, or throw it from deeper down. */
+  skip(reason: string): Outcome;
+  /** Not to be done: the run ends `cancelled`. Return it, or throw it. */
+  cancel(reason: string): Outcome;
+  /** Later: the run waits that long and starts again, which is no failed attempt. Return it, or throw it. */
+  snooze(wait: Duration): Outcome;
+}
+
+/** A job's options; docs/jobs.md has them all with their defaults. */
+export interface JobOptions<Input, Output> {
+  readonly name?: string;
+  readonly description?: string;
+  readonly owner?: string;
+  readonly runbook?: string;
+  /** A cron text, `every(...)`, `at(...)`, or several, which are a union. None = runs by hand only. */
+  readonly schedule?: string | readonly string[];
+  /** An IANA name such as `Asia/Shanghai`. */
+  readonly timezone?: string;
+  readonly dst?: { readonly gap?: "skip" | "run-after"; readonly repeat?: "first" | "last" | "both" };
+  /** First instant at which it may fire: `2027-01-01`, `2027-01-01T09:00` (the job's zone), or with `Z` or an offset. */
+  readonly startsAt?: string;
+  /** First instant at which it fires no more. */
+  readonly endsAt?: string;
+  readonly input?: Input;
+  /** Any Standard Schema validator. Checks the input when the project is built and before each attempt. */
+  readonly schema?: StandardSchema<Input, Output>;
+  readonly overlap?: "skip" | "allow";
+  readonly misfire?:
+    | MisfirePolicy
+    | { readonly policy: MisfirePolicy; readonly max?: number; readonly within?: Duration };
+  readonly startDeadline?: Duration;
+  readonly timeout?: Duration;
+  readonly retry?: RetryOptions;
+  readonly onUnknown?: "retry" | "park";
+  readonly grace?: Duration;
+  readonly stages?: readonly string[];
+  readonly pool?: string;
+  /** Former names, the oldest first. */
+  readonly renamedFrom?: string | readonly string[];
+  /** What it returns is the run's result, as JSON carries it. */
+  readonly handler: (ctx: JobContext<Output>) => unknown;
+}
+
+type MisfirePolicy = "skip" | "latest" | "all";
+
+export interface RetryOptions {
+  readonly retries?: number;
+  readonly firstWait?: Duration;
+  readonly factor?: number;
+  readonly maxWait?: Duration;
+  readonly jitter?: number;
+  readonly ladder?: readonly Duration[];
+  readonly crashes?: number;
+}
+
+/** The default export of a file in `jobs/`. Nothing is checked here; building the project names every fault at once. */
+export const defineJob = <Input = Json, Output = Input>(options: JobOptions<Input, Output>): Job =>
+  markJob(options);
+
+export interface ConfigOptions {
+  /** Names of the deployments. */
+  readonly stages?: readonly string[];
+  /** Each pool is a queue and a worker of its own. There is always a pool named `default`. */
+  readonly pools?: { readonly [name: string]: PoolOptions };
+}
+
+export interface PoolOptions {
+  /** Megabytes, 128 to 10240. */
+  readonly memory?: number;
+  /** Runs at once, 2 to 1000. */
+  readonly concurrency?: number;
+}
+
+/** The default export of `belfry.config.ts`. Checked when the project is built. */
+export const defineConfig = (options: ConfigOptions): { readonly config: ConfigOptions } =>
+  markConfig(options);
+
+export type { Job, Outcome } from "./core/authoring.ts";
+export type { Duration } from "./core/duration.ts";
+export type { Json } from "./core/json.ts";
