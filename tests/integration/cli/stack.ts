@@ -1,0 +1,189 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { getRequestListener } from "@hono/node-server";
+import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
+import { makeInspect } from "../../../lib/app/inspect.ts";
+import { makeRunByHand } from "../../../lib/app/run-by-hand.ts";
+import { storeAside } from "../../../lib/app/side.ts";
+import type { JobDefinition } from "../../../lib/core/job.ts";
+import { jobList } from "../../../lib/core/job-list.ts";
+import type { Json } from "../../../lib/core/json.ts";
+import { releaseHolder } from "../../../lib/core/lock.ts";
+import type { RunMessage } from "../../../lib/core/message.ts";
+import { EMBEDDED_TIMINGS } from "../../../lib/core/settings.ts";
+import { type Finish, finish, start, takeOverAndEnd } from "../../../lib/core/transitions.ts";
+import { operateRouter } from "../../../lib/inbound/operate/router.ts";
+import type { Clock, Timers } from "../../../lib/ports/clock.ts";
+import { jobOf } from "../../unit/inspect/setup.ts";
+
+/** How the scripted worker ends every run of the job; `nothing` = the message is never handled. */
+type End = Finish["state"] | "parked" | "nothing";
+
+const ENDS: { readonly [job: string]: End } = {
+  daily: "succeeded",
+  broken: "dead",
+  idle: "skipped",
+  stopped: "cancelled",
+  unclear: "parked",
+  slow: "nothing",
+};
+
+export const JOBS: readonly JobDefinition[] = Object.keys(ENDS).map((name) =>
+  jobOf({ name, schedules: ["0 2 * * *"], timezone: "Asia/Shanghai", overlap: "skip" }),
+);
+
+/** More than a pipe takes at once. */
+export const LONG_STACK = `TypeError: no such host\n${"    at fetch (jobs/broken.ts:1:1)\n".repeat(8_000)}`;
+
+const clock: Clock = { nowMs: () => Date.now() };
+const timers: Timers = {
+  after: (waitMs, callback) => {
+    const timer = setTimeout(callback, waitMs);
+    return { cancel: () => clearTimeout(timer) };
+  },
+};
+
+const makeWorker = (table: ReturnType<typeof memoryTable>) => async (message: RunMessage) => {
+  const end = ENDS[message.subject] ?? "nothing";
+  if (end === "nothing") return;
+  const { subject, slotKey, epoch, trigger, queuedAtMs } = message;
+  const occurrence = { subject, slotKey };
+  const nowMs = Date.now();
+  const lease = { occurrence, epoch, token: "worker", nowMs, leaseUntilMs: nowMs, locked: true };
+  await table.write(start({ ...lease, trigger, queuedAtMs }));
+  const error = { name: "TypeError", message: "no such host" };
+  if (end === "parked") {
+    const lost = { occurrence, token: "worker", seenFence: 1, nowMs: nowMs + 1, clockBoundMs: 0, tries: [] };
+    await table.write(takeOverAndEnd(lost, { state: "parked", reason: "the worker was lost", error }));
+    return;
+  }
+  if (end === "dead") await storeAside(table, occurrence, "error-1", { ...error, stack: LONG_STACK }, nowMs);
+  const tries = [{ n: 1, s: nowMs, e: nowMs + 10, o: end }];
+  const result: Json = { deletedCount: 7 };
+  await table.write(
+    finish(
+      { occurrence, fence: 1 },
+      {
+        state: end,
+        nowMs: nowMs + 10,
+        tries,
+        failed: end === "dead",
+        ...(end === "succeeded" ? { result } : { reason: `it ended ${end}` }),
+        ...(end === "dead" ? { error } : {}),
+      },
+    ),
+  );
+  await table.write(releaseHolder(occurrence, epoch));
+};
+
+/** The real router over a memory table, served as the local stack serves it, with a scripted worker behind it. */
+export const startStack = async () => {
+  const table = memoryTable();
+  const jobs = jobList({ jobs: JOBS, hash: "test" }, "dev");
+  const work = makeWorker(table);
+  const deps = {
+    table,
+    clock,
+    timers,
+    timings: EMBEDDED_TIMINGS,
+    random: { token: randomUUID, fraction: () => 0.5 },
+    journal: { attempt: () => undefined, notice: () => undefined, handlerLine: () => undefined },
+    queue: { send: async (_pool: string, message: RunMessage) => work(message) },
+  };
+  const inspect = makeInspect({ ...deps, jobs });
+  const app = operateRouter({ inspect, runByHand: makeRunByHand(deps), jobs, clock });
+  const key = "a-key-of-this-test-and-of-no-other-place";
+  const asked: string[] = [];
+  const onAsked = new Set<() => void>();
+  const server = createServer(
+    getRequestListener((request) => {
+      asked.push(new URL(request.url).pathname);
+      for (const listener of onAsked) listener();
+      const isKnown = request.headers.get("authorization") === `Bearer ${key}`;
+      return isKnown
+        ? app.fetch(request)
+        : Response.json({ code: "unauthorized", detail: "no" }, { status: 401 });
+    }),
+  ).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const data = mkdtempSync(join(tmpdir(), "belfry with space "));
+  const facts = { port, key, pid: process.pid, startedAt: new Date().toISOString() };
+  writeFileSync(join(data, "dev.json"), JSON.stringify(facts));
+  return {
+    data,
+    table,
+    facts,
+    /** Resolves when a path that fits has been asked for. */
+    whenAsked: (path: RegExp): Promise<void> =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (!asked.some((one) => path.test(one))) return;
+          onAsked.delete(look);
+          resolve();
+        };
+        onAsked.add(look);
+        look();
+      }),
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+};
+
+export const BIN = fileURLToPath(new URL("../../../cli/bin.js", import.meta.url));
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Of stdout. */
+  readonly json: () => unknown;
+}
+
+interface CliOptions {
+  readonly data?: string;
+  readonly cwd?: string;
+  readonly stdin?: string;
+  readonly nodeFlags?: readonly string[];
+  readonly bin?: string;
+}
+
+/** A process of the command line, on a host whose own zone is none that any test means. */
+export const spawnCli = (args: readonly string[], options: CliOptions = {}): ChildProcess => {
+  const { BELFRY_DATA: _, ...env } = process.env;
+  return spawn(process.execPath, [...(options.nodeFlags ?? []), options.bin ?? BIN, ...args], {
+    cwd: options.cwd ?? tmpdir(),
+    env: {
+      ...env,
+      TZ: "America/New_York",
+      ...(options.data === undefined ? {} : { BELFRY_DATA: options.data }),
+    },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+};
+
+export const ended = async (child: ChildProcess): Promise<Ended> => {
+  const texts = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const)
+    child[name]?.setEncoding("utf8").on("data", (text: string) => {
+      texts[name] += text;
+    });
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, ...texts, json: () => JSON.parse(texts.stdout) };
+};
+
+export const cli = (args: readonly string[], options: CliOptions = {}): Promise<Ended> => {
+  const child = spawnCli(args, options);
+  child.stdin?.end(options.stdin ?? "");
+  return ended(child);
+};

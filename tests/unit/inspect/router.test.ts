@@ -1,0 +1,221 @@
+import { expect, test } from "vitest";
+import { makeInspect } from "../../../lib/app/inspect.ts";
+import type { RunByHandAnswer, RunByHandRequest } from "../../../lib/app/run-by-hand.ts";
+import { Unavailable } from "../../../lib/core/errors.ts";
+import { operateRouter } from "../../../lib/inbound/operate/router.ts";
+import type { Table } from "../../../lib/ports/table.ts";
+import { jobOf, msOf, setup, slotOf } from "./setup.ts";
+
+const DAILY = jobOf({
+  name: "daily",
+  schedules: ["0 2 * * *"],
+  timezone: "Asia/Shanghai",
+  input: { limit: 10 },
+});
+const SLOT = slotOf("daily", "2026-10-07T18:00:00Z");
+
+interface Options {
+  readonly answer?: RunByHandAnswer;
+  readonly table?: Partial<Table>;
+}
+
+/** What the tests look into; all else is matched as a whole. */
+interface Body {
+  readonly hint?: string;
+  readonly runs?: readonly unknown[];
+}
+
+const serve = (options: Options = {}) => {
+  const fixture = setup([DAILY, jobOf({ name: "report" })]);
+  const requests: RunByHandRequest[] = [];
+  const reported: unknown[] = [];
+  const app = operateRouter({
+    inspect: makeInspect({ ...fixture, table: { ...fixture.table, ...options.table } }),
+    runByHand: async (request) => {
+      requests.push(request);
+      return options.answer ?? { kind: "accepted", runId: "daily~20261007T180000Z" };
+    },
+    jobs: fixture.jobs,
+    clock: fixture.clock,
+    report: (error) => reported.push(error),
+  });
+  const ask = async (path: string, body?: unknown) => {
+    const init =
+      body === undefined
+        ? {}
+        : { method: "POST", body: typeof body === "string" ? body : JSON.stringify(body) };
+    const response = await app.request(path, init);
+    return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
+  };
+  return { ...fixture, ask, requests, reported };
+};
+
+const RUNS = "/v1/jobs/daily/runs";
+
+test("a run by hand is accepted with its address and the run as it is", async () => {
+  const { ask, runTo, requests } = serve();
+  await runTo(SLOT, "queued");
+  const answer = await ask(RUNS, { reason: "asked for", input: { limit: 3 } });
+  expect(answer).toMatchObject({
+    status: 202,
+    body: { run: { runId: "daily~20261007T180000Z", state: "queued" }, timezone: "Asia/Shanghai" },
+  });
+  expect(answer.headers.get("location")).toBe("/v1/runs/daily~20261007T180000Z");
+  expect(requests).toMatchObject([{ job: DAILY, reason: "asked for", input: { limit: 3 } }]);
+  expect(requests[0]).not.toHaveProperty("slotMs");
+});
+
+test("a slot without a zone is read on the clock of the job's zone", async () => {
+  const { ask, runTo, requests } = serve();
+  await runTo(SLOT, "queued");
+  await ask(RUNS, { slot: "2026-10-08T02:00" });
+  await ask(RUNS, { slot: "2026-10-07T18:00:00Z" });
+  await ask(RUNS, { slot: "2026-10-08T03:00+09:00" });
+  expect(requests.map(({ slotMs }) => slotMs)).toEqual(Array(3).fill(msOf("2026-10-07T18:00:00Z")));
+});
+
+test("an occurrence that is done is refused as already done, one that is not over as in flight", async () => {
+  const refused = { kind: "refused", runId: "daily~20261007T180000Z" } as const;
+  const done = serve({ answer: { ...refused, state: "succeeded", reason: "already done" } });
+  expect(await done.ask(RUNS, {})).toMatchObject({
+    status: 409,
+    body: { code: "already_done", detail: "already done: run daily~20261007T180000Z is succeeded" },
+  });
+  const blocked = serve({ answer: { ...refused, state: "blocked", reason: "daily~x is not over" } });
+  expect(await blocked.ask(RUNS, {})).toMatchObject({
+    status: 409,
+    body: { code: "in_flight", detail: "daily~x is not over" },
+  });
+});
+
+test("a dry run goes through the checks and asks for nothing", async () => {
+  const { ask, runTo, requests } = serve();
+  expect(await ask(RUNS, { dryRun: true, slot: "2026-10-08T02:00" })).toMatchObject({
+    status: 200,
+    body: {
+      dryRun: true,
+      job: "daily",
+      slot: "2026-10-07T18:00:00Z",
+      runId: "daily~20261007T180000Z",
+      input: { limit: 10 },
+    },
+  });
+  expect(await ask(RUNS, { dryRun: true, input: 1 })).toMatchObject({
+    body: { slot: null, runId: null, input: 1 },
+  });
+  await runTo(SLOT, "succeeded");
+  expect(await ask(RUNS, { dryRun: true, slot: "2026-10-08T02:00" })).toMatchObject({
+    status: 409,
+    body: { code: "already_done" },
+  });
+  expect(requests).toEqual([]);
+});
+
+const refusals: readonly (readonly [
+  why: string,
+  path: string,
+  body: unknown,
+  status: number,
+  problem: object,
+])[] = [
+  [
+    "an unknown job",
+    "/v1/jobs/dayly/runs",
+    {},
+    404,
+    { code: "unknown_job", field: "job", hint: "jobs: daily, report" },
+  ],
+  ["a body that is no JSON", RUNS, "{", 400, { code: "invalid_request" }],
+  ["a body that is no object", RUNS, [1], 400, { code: "invalid_request" }],
+  ["an unknown member", RUNS, { solt: "x" }, 400, { code: "invalid_request", field: "solt" }],
+  ["a reason without text", RUNS, { reason: "" }, 400, { code: "invalid_request", field: "reason" }],
+  ["an input over 128 KiB", RUNS, { input: "x".repeat(131_072) }, 400, { field: "input" }],
+  ["a slot that is no time", RUNS, { slot: "noon" }, 400, { code: "invalid_time", field: "slot" }],
+  [
+    "a slot in the future",
+    RUNS,
+    { slot: "2026-10-09T02:00" },
+    400,
+    { code: "slot_in_future", field: "slot" },
+  ],
+  ["a slot off the schedule", RUNS, { slot: "2026-10-08T02:01" }, 400, { code: "slot_off_schedule" }],
+  ["an unknown run", "/v1/runs/daily~20261007T180000Z", undefined, 404, { code: "unknown_run" }],
+  ["an unknown filter", "/v1/runs?stat=dead", undefined, 400, { code: "invalid_request", field: "stat" }],
+  ["an unknown state", "/v1/runs?state=deed", undefined, 400, { code: "invalid_request", field: "state" }],
+  ["a limit of none", "/v1/runs?limit=0", undefined, 400, { code: "invalid_request", field: "limit" }],
+  ["a since that is no time", "/v1/runs?since=may", undefined, 400, { code: "invalid_time", field: "since" }],
+  ["a wait beyond the bound", "/v1/runs/x?waitMs=25001", undefined, 400, { field: "waitMs" }],
+  ["an unknown address", "/v2/jobs", undefined, 404, { code: "unknown_route" }],
+];
+
+test.each(refusals)(
+  "%s is refused as a problem that says what to mend",
+  async (_, path, body, status, problem) => {
+    const { ask, requests } = serve();
+    const answer = await ask(path, body);
+    expect(answer).toMatchObject({ status, body: { type: "about:blank", status, ...problem } });
+    expect(answer.headers.get("content-type")).toBe("application/problem+json");
+    expect(requests).toEqual([]);
+  },
+);
+
+test("a job's slot without a run says why there is none", async () => {
+  const { ask } = serve();
+  const show = async (slot: string) => (await ask(`/v1/jobs/daily/run?slot=${slot}`)).body.hint;
+  expect(await show("2026-10-08T02:00")).toContain("nothing has triggered it");
+  expect(await show("2026-10-09T02:00")).toContain("has not come yet");
+  expect(await show("2026-10-08T03:00")).toContain("nearest slots: 2026-10-07T18:00:00Z");
+});
+
+test("the run of a job's slot, and its last run, are shown with the job's zone", async () => {
+  const { ask, runTo } = serve();
+  await runTo(SLOT, "succeeded");
+  const expected = { status: 200, body: { run: { state: "succeeded" }, timezone: "Asia/Shanghai" } };
+  expect(await ask("/v1/jobs/daily/run?slot=2026-10-08T02:00")).toMatchObject(expected);
+  expect(await ask("/v1/jobs/daily/run")).toMatchObject(expected);
+});
+
+test("the list of runs comes with the zones of their jobs, and reads since on the job's clock", async () => {
+  const { ask, runTo } = serve();
+  await runTo(SLOT, "succeeded");
+  await runTo(slotOf("report", "2026-10-08T02:00:00Z"), "dead");
+  expect(await ask("/v1/runs")).toMatchObject({
+    body: {
+      runs: [{ job: "report" }, { job: "daily" }],
+      timezones: { daily: "Asia/Shanghai", report: "UTC" },
+    },
+  });
+  expect((await ask("/v1/runs?job=daily&since=2026-10-08T02:00")).body.runs).toHaveLength(1);
+  expect((await ask("/v1/runs?job=daily&since=2026-10-08T02:01")).body.runs).toEqual([]);
+  expect((await ask("/v1/runs?since=2026-10-08T02:01")).body.runs).toEqual([]);
+});
+
+test("a job's next slots are those after the instant on its own clock", async () => {
+  const { ask } = serve();
+  expect(await ask("/v1/jobs/daily/next?from=2026-10-08T02:00&count=2")).toMatchObject({
+    body: { timezone: "Asia/Shanghai", occurrences: ["2026-10-08T18:00:00Z", "2026-10-09T18:00:00Z"] },
+  });
+  expect(await ask("/v1/jobs")).toMatchObject({ body: { jobs: [{ name: "daily" }, { name: "report" }] } });
+});
+
+test("a table that does not answer is a reason to come back, and nothing of its inside is told", async () => {
+  const get = async () => {
+    throw new Unavailable("store_unavailable", "the table does not answer");
+  };
+  const { ask } = serve({ table: { get } });
+  const answer = await ask("/v1/runs/daily~20261007T180000Z");
+  expect(answer).toMatchObject({ status: 503, body: { code: "store_unavailable" } });
+  expect(answer.headers.get("retry-after")).toBe("1");
+});
+
+test("a bug is told to whoever runs the router, and not to the caller", async () => {
+  const bug = new TypeError("secret of the inside");
+  const get = async () => {
+    throw bug;
+  };
+  const { ask, reported } = serve({ table: { get } });
+  const answer = await ask("/v1/runs/daily~20261007T180000Z");
+  expect(answer).toMatchObject({ status: 500, body: { code: "internal_error" } });
+  expect(JSON.stringify(answer.body)).not.toContain("secret");
+  expect(reported).toEqual([bug]);
+});
