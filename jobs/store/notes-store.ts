@@ -93,13 +93,6 @@ const store = {
     const Item = marshall({ pk: "digest", sk: date, notesOf, lines: [...lines] });
     await db.send(new PutItemCommand({ TableName, Item }));
   },
-
-  async readDigest(date: string): Promise<Digest | undefined> {
-    const { Item } = await db.send(
-      new GetItemCommand({ TableName, Key: marshall({ pk: "digest", sk: date }), ConsistentRead: true }),
-    );
-    return Item === undefined ? undefined : (unmarshall(Item) as Digest);
-  },
 };
 
 export type NotesStore = typeof store;
