@@ -1,4 +1,5 @@
 import {
+  BatchWriteItemCommand,
   CreateTableCommand,
   DeleteItemCommand,
   DynamoDBClient,
@@ -114,23 +115,28 @@ export const openNotesStore = async (): Promise<NotesStore> => {
 /** Of this worker; a failed try must not stand for the next. */
 let filled: Promise<void> | undefined;
 
-const SEEDED_DAYS = 90;
-const NOTES_A_DAY = 3;
+/** A slot runs until it is 30 days old, and then still finds sessions that are 30 days older than it. */
+const SESSIONS = { days: 90, every: 3 };
+const NOTES = { days: 33, aDay: 3 };
 const SEED_MARK = { pk: "seed", sk: "done" };
 
-/** For each of the last days a session, many of them past any age limit, and a few notes. */
-const seedItems = (now: Date): readonly Record<string, string>[] => {
-  const dates = Array.from({ length: SEEDED_DAYS }, (_, back) =>
-    localDate(new Date(now.getTime() - back * DAY_MS)),
-  );
-  return dates.flatMap((date) => [
-    { pk: "session", sk: `${date}T00:00:00.000Z#demo` },
-    ...Array.from({ length: NOTES_A_DAY }, (_, n) => ({
+type Seed = Readonly<Record<string, string>>;
+
+const seedItems = (now: Date): readonly Seed[] => {
+  const dateBack = (days: number): string => localDate(new Date(now.getTime() - days * DAY_MS));
+  const sessions = Array.from({ length: SESSIONS.days / SESSIONS.every }, (_, n) => ({
+    pk: "session",
+    sk: `${dateBack((n + 1) * SESSIONS.every)}T00:00:00.000Z#demo`,
+  }));
+  const notes = Array.from({ length: NOTES.days * NOTES.aDay }, (_, n) => {
+    const date = dateBack(Math.floor(n / NOTES.aDay));
+    return {
       pk: `note#${date}`,
-      sk: `demo-${n}`,
-      text: `Note ${n + 1} of ${date}`,
-    })),
-  ]);
+      sk: `demo-${n % NOTES.aDay}`,
+      text: `Note ${(n % NOTES.aDay) + 1} of ${date}`,
+    };
+  });
+  return [...sessions, ...notes];
 };
 
 const createTable = async (): Promise<void> => {
@@ -160,18 +166,23 @@ const isSeeded = async (): Promise<boolean> => {
   return Item !== undefined;
 };
 
-const put = async (item: Record<string, string>): Promise<void> => {
-  await db.send(new PutItemCommand({ TableName, Item: marshall(item) }));
-};
+/** The service's own limit. */
+const PUTS_PER_CALL = 25;
 
-const PUTS_AT_ONCE = 25;
+/** Only for the emulator, which never leaves a part of the items undone. */
+const putAll = async (items: readonly Seed[]): Promise<void> => {
+  for (let from = 0; from < items.length; from += PUTS_PER_CALL) {
+    const requests = items
+      .slice(from, from + PUTS_PER_CALL)
+      .map((item) => ({ PutRequest: { Item: marshall(item) } }));
+    await db.send(new BatchWriteItemCommand({ RequestItems: { [TableName]: requests } }));
+  }
+};
 
 /** Two workers may do this at once: they put the same items, and each works only when all of its own are there. */
 const fillOnce = async (): Promise<void> => {
   await createTable();
   if (await isSeeded()) return;
-  const items = seedItems(new Date());
-  for (let from = 0; from < items.length; from += PUTS_AT_ONCE)
-    await Promise.all(items.slice(from, from + PUTS_AT_ONCE).map(put));
-  await put(SEED_MARK);
+  await putAll(seedItems(new Date()));
+  await putAll([SEED_MARK]);
 };
