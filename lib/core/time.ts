@@ -16,10 +16,15 @@ export const shortIsoOf = (atMs: number): string => isoOf(atMs).replace(".000Z",
 
 /**
  * The instant that an ISO 8601 text with a zone (`Z` or an offset) names.
- * Undefined for anything else: a text without a zone has no instant until somebody says whose clock it means.
+ * Undefined for anything else, dates that do not exist included: a text without a zone has no instant until
+ * somebody says whose clock it means.
  */
 export const readInstant = (text: string): number | undefined => {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(text)) return undefined;
+  // Date.parse takes 30 February for 2 March.
+  const date = text.slice(0, 10);
+  const midnightMs = Date.parse(`${date}T00:00Z`);
+  if (Number.isNaN(midnightMs) || isoOf(midnightMs).slice(0, 10) !== date) return undefined;
   const atMs = Date.parse(text);
   return Number.isNaN(atMs) ? undefined : atMs;
 };

@@ -95,7 +95,7 @@ const valuesBetween = (field: Field, text: string, [first, last, step]: readonly
     if (!field.wraps) {
       throw refuseField(
         field,
-        `range ${quote(text)} runs backwards`,
+        `range ${quote(text)} runs backwards in ${field.min}-${field.max}`,
         `write it as two ranges, or swap its ends`,
       );
     }
