@@ -1,0 +1,127 @@
+import { Unavailable } from "../../lib/core/errors.ts";
+import { SECOND_MS } from "../../lib/core/time.ts";
+import type { Clock, Random, Timers } from "../../lib/ports/clock.ts";
+import type { SeededRandom } from "./random.ts";
+import type { VirtualTime } from "./virtual-time.ts";
+
+/**
+ * What can go wrong with one call of a port. `repeated` is the SDK's own retry after a lost answer; `pause` is a
+ * process that sleeps for minutes between its call and the effect, its timers with it.
+ */
+export const FAULT_KINDS = [
+  "crash-before",
+  "crash-after",
+  "throttled",
+  "lost-answer",
+  "repeated",
+  "pause",
+] as const;
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+export interface Faults {
+  /** Probability of each kind per call; 0 switches it off. */
+  readonly [kind: string]: number;
+}
+
+export interface Universe {
+  readonly time: VirtualTime;
+  readonly random: SeededRandom;
+  readonly faults: () => Faults;
+  /** How often each kind hit each port call: `<kind> <port call>` -> times. */
+  readonly hits: Map<string, number>;
+}
+
+/** One process of the simulated deployment: it has its own clock, and can die at any port call. */
+export interface Process {
+  readonly name: string;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly randomPort: Random;
+  alive(): boolean;
+  /** Did it ever sleep? No protocol can stop a handler while its process sleeps. */
+  slept(): boolean;
+  /** Called once, when the process dies. */
+  onDeath(act: () => void): void;
+  kill(): void;
+  /** The effect happens between two waits, at one instant, unless a fault prevents it. */
+  call<Answer>(port: string, effect: () => Promise<Answer>): Promise<Answer>;
+}
+
+const never = new Promise<never>(() => undefined);
+
+export const makeProcess = (universe: Universe, name: string, skewMs: number): Process => {
+  const { time, random, hits } = universe;
+  let living = true;
+  let asleepUntilMs = 0;
+  const deaths: (() => void)[] = [];
+
+  const kill = (): void => {
+    if (!living) return;
+    living = false;
+    for (const act of deaths) act();
+  };
+
+  /** At the instant, or when the process wakes up. */
+  const whenAwake = (atMs: number, act: () => void): void =>
+    time.at(atMs, () => {
+      if (!living) return;
+      if (time.now() < asleepUntilMs) whenAwake(asleepUntilMs, act);
+      else act();
+    });
+
+  const wait = (waitMs: number): Promise<void> =>
+    new Promise((resolve) => whenAwake(time.now() + waitMs, resolve));
+
+  const drawFault = (port: string): FaultKind | undefined => {
+    const faults = universe.faults();
+    const kind = FAULT_KINDS.find((any) => random.chance(faults[any] ?? 0));
+    if (kind !== undefined) hits.set(`${kind} ${port}`, (hits.get(`${kind} ${port}`) ?? 0) + 1);
+    return kind;
+  };
+
+  const die = <Answer>(): Promise<Answer> => {
+    kill();
+    return never;
+  };
+
+  const call = async <Answer>(port: string, effect: () => Promise<Answer>): Promise<Answer> => {
+    const fault = drawFault(port);
+    await wait(random.whole(1, random.chance(0.05) ? 2_000 : 20));
+    if (fault === "pause") {
+      asleepUntilMs = time.now() + random.whole(60, 300) * SECOND_MS;
+      await wait(1);
+    }
+    if (fault === "crash-before") return die();
+    if (fault === "throttled") throw new Unavailable("simulated", `${port} was throttled`);
+    let answer = await effect();
+    if (fault === "crash-after") return die();
+    await wait(random.whole(1, 20));
+    if (fault === "lost-answer") throw new Unavailable("simulated", `the answer of ${port} was lost`);
+    if (fault === "repeated") answer = await effect();
+    return answer;
+  };
+
+  return {
+    name,
+    clock: { nowMs: () => time.now() + skewMs },
+    timers: {
+      after: (waitMs, callback) => {
+        let cancelled = false;
+        whenAwake(time.now() + waitMs, () => {
+          if (!cancelled) callback();
+        });
+        return {
+          cancel: () => {
+            cancelled = true;
+          },
+        };
+      },
+    },
+    randomPort: { token: () => random.token() + random.token(), fraction: () => random.fraction() },
+    alive: () => living,
+    slept: () => asleepUntilMs > 0,
+    onDeath: (act) => deaths.push(act),
+    kill,
+    call,
+  };
+};
