@@ -34,12 +34,11 @@ test("the message names line, column and what is there", () => {
 });
 
 test("whatever JSON there is, is JSON to its end", () => {
-  fc.assert(
-    fc.property(fc.json({ maxDepth: 4 }), fc.constantFrom(undefined, 2), (text, indent) => {
-      const spaced = JSON.stringify(JSON.parse(text), undefined, indent);
-      expect(brokenAt(spaced)).toBe(spaced.length);
-    }),
-  );
+  const property = fc.property(fc.json({ maxDepth: 4 }), fc.constantFrom(undefined, 2), (text, indent) => {
+    const spaced = JSON.stringify(JSON.parse(text), undefined, indent);
+    expect(brokenAt(spaced)).toBe(spaced.length);
+  });
+  fc.assert(property);
 });
 
 test("a text broken before its end is one that JSON.parse refuses, whatever its pieces", () => {
@@ -62,12 +61,10 @@ test("a text broken before its end is one that JSON.parse refuses, whatever its 
     "\n",
   );
   const texts = fc.array(pieces, { maxLength: 8 }).map((parts) => parts.join(""));
-  fc.assert(
-    fc.property(texts, (text) => {
-      const offset = brokenAt(text);
-      expect(offset).toBeLessThanOrEqual(text.length);
-      if (offset < text.length) expect(() => JSON.parse(text)).toThrow();
-    }),
-    { numRuns: 2_000 },
-  );
+  const property = fc.property(texts, (text) => {
+    const offset = brokenAt(text);
+    expect(offset).toBeLessThanOrEqual(text.length);
+    if (offset < text.length) expect(() => JSON.parse(text)).toThrow();
+  });
+  fc.assert(property, { numRuns: 2_000 });
 });
