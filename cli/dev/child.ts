@@ -18,6 +18,12 @@ const report = (message: Report): void => {
   if (process.connected) process.send?.(message);
 };
 
+/** The whole of an error for the log file; people get its message as the fault. */
+const keep = (error: unknown): void => {
+  const stack = error instanceof Error ? error.stack : String(error);
+  console.error(JSON.stringify({ level: "DEBUG", message: "not started", stack }));
+};
+
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** After a stop nothing should be left to do; what is (a client's idle socket) does not keep the process. */
@@ -49,7 +55,7 @@ export const runChild = <Start>(begin: (start: Start, host: Host) => Promise<Run
       await running;
       report({ kind: "ready" });
     } catch (error) {
-      console.error(error);
+      keep(error);
       report({ kind: "fault", text: textOf(error) });
       process.exitCode = 1;
       end();
@@ -61,7 +67,7 @@ export const runChild = <Start>(begin: (start: Start, host: Host) => Promise<Run
       await (await running)?.reload?.(build);
       report({ kind: "ready" });
     } catch (error) {
-      console.error(error);
+      keep(error);
       report({ kind: "fault", text: textOf(error) });
     }
   };

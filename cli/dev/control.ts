@@ -130,6 +130,7 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
     createServer(),
     host.server,
     withKey(start.key, async (request) => version.stack.operate.fetch(request)),
+    timers,
   );
   return {
     reload: async (build) => {

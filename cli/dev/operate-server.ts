@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Server as HttpServer } from "node:http";
 import type { Server } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import type { Timers } from "../../lib/ports/clock.ts";
 
 type Fetch = (request: Request) => Promise<Response>;
 
@@ -29,8 +30,11 @@ export const withKey = (key: string, fetch: Fetch): Fetch => {
   };
 };
 
+/** A caller that waits for a run which will not end any more is cut off then. */
+const CLOSE_GRACE_MS = 1_000;
+
 export interface OperateServer {
-  /** Answers what has been asked, takes nothing more. */
+  /** Answers what has been asked, if it can be soon; takes nothing more. */
   close(): Promise<void>;
 }
 
@@ -39,14 +43,17 @@ export const serveOperate = async (
   http: HttpServer,
   socket: Server,
   fetch: Fetch,
+  timers: Timers,
 ): Promise<OperateServer> => {
   http.on("request", getRequestListener(fetch));
   await new Promise<void>((resolve) => http.listen(socket, resolve));
   return {
-    close: () =>
-      new Promise((resolve) => {
-        http.close(() => resolve());
-        http.closeIdleConnections();
-      }),
+    close: async () => {
+      const closed = new Promise((resolve) => http.close(resolve));
+      http.closeIdleConnections();
+      const timer = timers.after(CLOSE_GRACE_MS, () => http.closeAllConnections());
+      await closed;
+      timer.cancel();
+    },
   };
 };

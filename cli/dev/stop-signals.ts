@@ -6,6 +6,7 @@ export interface StopSignals {
   /** The second one: do not wait any longer. */
   readonly askedAgain: Promise<string>;
   isAsked(): boolean;
+  /** For the end: a signal that still comes does nothing, so that the exit code stays ours. */
   dispose(): void;
 }
 
@@ -47,9 +48,6 @@ export const listenForStop = (clock: Clock): StopSignals => {
     asked: first.promise,
     askedAgain: second.promise,
     isAsked: () => askedAtMs !== undefined,
-    dispose: () => {
-      stopWatching();
-      for (const signal of SIGNALS) process.off(signal, wish);
-    },
+    dispose: stopWatching,
   };
 };
