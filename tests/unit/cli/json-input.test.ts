@@ -33,15 +33,15 @@ test("the message names line, column and what is there", () => {
   );
 });
 
-test("whatever JSON there is, is JSON to its end", () => {
+test("whatever JSON there is, is JSON to its end", async () => {
   const property = fc.property(fc.json({ maxDepth: 4 }), fc.constantFrom(undefined, 2), (text, indent) => {
     const spaced = JSON.stringify(JSON.parse(text), undefined, indent);
     expect(brokenAt(spaced)).toBe(spaced.length);
   });
-  fc.assert(property, { numRuns: 500 });
+  await fc.assert(property, { numRuns: 500 });
 });
 
-test("a text broken before its end is one that JSON.parse refuses, whatever its pieces", () => {
+test("a text broken before its end is one that JSON.parse refuses, whatever its pieces", async () => {
   const pieces = fc.constantFrom(
     "{",
     "}",
@@ -66,5 +66,5 @@ test("a text broken before its end is one that JSON.parse refuses, whatever its 
     expect(offset).toBeLessThanOrEqual(text.length);
     if (offset < text.length) expect(() => JSON.parse(text)).toThrow();
   });
-  fc.assert(property, { numRuns: 2_000 });
+  await fc.assert(property, { numRuns: 2_000 });
 });
