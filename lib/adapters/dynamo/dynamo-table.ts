@@ -22,12 +22,18 @@ const KEYS_PER_CALL = 100;
 const itemOf = (attributes: Attributes): Item => unmarshall(attributes) as Record<string, Value>;
 const keyOf = ({ pk, sk }: Key): Attributes => marshall({ pk, sk });
 
+/** A refusal is an answer, and a call that DynamoDB cannot read is our own fault: neither means "try again". */
+const isAnswer = (error: unknown): boolean =>
+  error instanceof ConditionalCheckFailedException ||
+  error instanceof Unavailable ||
+  (error instanceof Error && error.name === "ValidationException");
+
 /** What the store says by its own error becomes the one error callers know. */
 const asked = async <T>(what: string, call: () => Promise<T>): Promise<T> => {
   try {
     return await call();
   } catch (cause) {
-    if (cause instanceof ConditionalCheckFailedException || cause instanceof Unavailable) throw cause;
+    if (isAnswer(cause)) throw cause;
     throw new Unavailable("table_unavailable", `the table did not answer: ${what}`, { cause });
   }
 };

@@ -45,10 +45,28 @@ const conditionText = (condition: Condition, to: Placeholders): string => {
     case "not":
       return `NOT (${conditionText(condition.condition, to)})`;
     case "all":
-      return condition.conditions.map((part) => `(${conditionText(part, to)})`).join(" AND ");
+      return joined(condition.conditions, "AND", to);
     case "any":
-      return condition.conditions.map((part) => `(${conditionText(part, to)})`).join(" OR ");
+      return joined(condition.conditions, "OR", to);
   }
+};
+
+/** Parentheses only around what needs them: DynamoDB refuses an expression with redundant ones. */
+const joined = (parts: readonly Condition[], operator: "AND" | "OR", to: Placeholders): string => {
+  const [only, ...others] = parts;
+  if (only !== undefined && others.length === 0) return conditionText(only, to);
+  return parts.map((part) => inParentheses(part, to)).join(` ${operator} `);
+};
+
+const inParentheses = (condition: Condition, to: Placeholders): string => {
+  const text = conditionText(condition, to);
+  return isComposite(condition) ? `(${text})` : text;
+};
+
+const isComposite = (condition: Condition): boolean => {
+  if (condition.kind !== "all" && condition.kind !== "any") return false;
+  const [only, ...others] = condition.conditions;
+  return others.length > 0 || (only !== undefined && isComposite(only));
 };
 
 const changeText = (change: Change, to: Placeholders): readonly [clause: string, text: string] => {
@@ -84,10 +102,11 @@ export const updateOf = (
   }
   const update = [...clauses].map(([clause, texts]) => `${clause} ${texts.join(", ")}`).join(" ");
   const condition = write.condition && conditionText(write.condition, to);
+  const isEmpty = (record: object): boolean => Object.keys(record).length === 0;
   return {
-    UpdateExpression: update,
+    ...(update === "" ? {} : { UpdateExpression: update }),
     ...(condition === undefined ? {} : { ConditionExpression: condition }),
-    ExpressionAttributeNames: to.names,
-    ...(Object.keys(to.values).length === 0 ? {} : { ExpressionAttributeValues: to.values }),
+    ...(isEmpty(to.names) ? {} : { ExpressionAttributeNames: to.names }),
+    ...(isEmpty(to.values) ? {} : { ExpressionAttributeValues: to.values }),
   };
 };
