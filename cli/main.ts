@@ -62,7 +62,7 @@ export const main = async (argv: readonly string[]): Promise<void> => {
   allowClosedPipe();
   const program = makeProgram();
   if (argv.length === 0) {
-    process.stderr.write(program.helpInformation());
+    program.outputHelp({ error: true });
     process.exitCode = EXIT.invalid;
     return;
   }

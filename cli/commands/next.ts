@@ -61,20 +61,20 @@ const dstMark = (iso: string, before: string | undefined, zone: string): string 
 
 const previewLines = (preview: Preview | JobPreview): readonly string[] => {
   const { expression, dialect, timezone, description, occurrences } = preview;
+  const isUtc = timezone === "UTC";
   const rows = occurrences.map((iso, index) => [
-    localText(iso, timezone),
+    ...(isUtc ? [] : [localText(iso, timezone)]),
     iso,
     dstMark(iso, occurrences[index - 1], timezone),
   ]);
+  const headings = [...(isUtc ? [] : [`SLOT (${timezone})`]), "SLOT (UTC)", ""];
   return [
     ...pairLines([
       ["schedule", expression === "" ? "-" : `${expression} (${String(dialect)})`],
       ["means", `${description}, ${timezone}`],
     ]),
     "",
-    ...(rows.length === 0
-      ? ["no further slots"]
-      : tableLines([`SLOT (${timezone})`, "SLOT (UTC)", ""], rows)),
+    ...(rows.length === 0 ? ["no further slots"] : tableLines(headings, rows)),
   ];
 };
 

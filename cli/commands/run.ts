@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { InvalidInput } from "../../lib/core/errors.ts";
+import { InvalidInput, Unavailable } from "../../lib/core/errors.ts";
 import { isTerminal, type RunView } from "../../lib/core/run.ts";
 import type { AcceptedAnswer, DryRunAnswer, RunAnswer } from "../../lib/inbound/operate/answers.ts";
 import { connect, type Operate } from "../client.ts";
@@ -68,7 +68,11 @@ const runAndWait = async (
 ): Promise<ExitCode> => {
   const { runId } = accepted.run;
   const timeoutMs = options.timeout === undefined ? Number.POSITIVE_INFINITY : options.timeout * 1_000;
-  const answer = await waitFor(operate, accepted, timeoutMs);
+  if (!options.json) note(`waiting for ${runId}; Ctrl-C stops the waiting, not the run`);
+  const answer = await waitFor(operate, accepted, timeoutMs).catch((error: unknown) => {
+    if (error instanceof Unavailable) note(`the run goes on when the stack is back: belfry show ${runId}`);
+    throw error;
+  });
   if (answer === undefined) {
     note(`stopped waiting; the run goes on: belfry show ${runId}`);
     return EXIT.interrupted;

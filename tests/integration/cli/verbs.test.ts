@@ -97,6 +97,16 @@ test("Ctrl-C ends the waiting and says that the run goes on", async () => {
   await other.close();
 });
 
+test("a stack that goes away while a run is waited for exits 4, and says that the run goes on", async () => {
+  const other = await startStack();
+  const end = ended(spawnCli(["run", "slow", "--wait", "--json"], { data: other.data }));
+  await other.whenAsked(/^\/v1\/runs\//);
+  await other.close();
+  const { code, stderr, json } = await end;
+  expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringContaining("the run goes on") });
+  expect(json()).toMatchObject({ error: { code: "no_answer" } });
+});
+
 test("a dry run says what would run, and starts nothing", async () => {
   const slot = pastSlot(5);
   const answer = await belfry("run", "daily", "--slot", slot, "--dry-run", "--json");
