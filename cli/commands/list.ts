@@ -16,7 +16,7 @@ const rowOf = ({ name, health, inWords, timezone, nextSlot, lastRun }: JobSummar
   timezone,
   nextSlot === null ? "-" : localText(nextSlot, timezone),
   nextSlot ?? "-",
-  lastRun === null ? "-" : `${lastRun.state} ${lastRun.slot}`,
+  lastRun === null ? "-" : `${lastRun.state} ${localText(lastRun.slot, timezone)} (${lastRun.slot})`,
 ];
 
 const list = async (options: CommonOptions): Promise<ExitCode> => {
