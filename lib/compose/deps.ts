@@ -12,12 +12,27 @@ import type { StackConfig } from "./config.ts";
 
 export type StackDeps = Deps & { readonly deliveries: Deliveries };
 
-/** The ports, met by their adapters: AWS clients are made here, once per process. */
-export const composeDeps = (config: StackConfig, manifest: Manifest): StackDeps => {
-  const { region, endpoints, stage, tableName, queueUrls, leaseMs, clockBoundMs, firstLookMs } = config;
+export interface Clients {
+  readonly db: DynamoDBClient;
+  readonly sqs: SQSClient;
+}
+
+/** AWS clients, to be made once per process. */
+export const makeClients = ({ region, endpoints }: StackConfig): Clients => {
   const at = (endpoint: string | undefined) => (endpoint === undefined ? {} : { endpoint });
-  const db = new DynamoDBClient({ region, ...at(endpoints?.dynamodb) });
-  const sqs = new SQSClient({ region, ...at(endpoints?.sqs) });
+  return {
+    db: new DynamoDBClient({ region, ...at(endpoints?.dynamodb) }),
+    sqs: new SQSClient({ region, ...at(endpoints?.sqs) }),
+  };
+};
+
+/** The ports, met by their adapters. */
+export const composeDeps = (
+  config: StackConfig,
+  manifest: Manifest,
+  { db, sqs }: Clients = makeClients(config),
+): StackDeps => {
+  const { stage, tableName, queueUrls, leaseMs, clockBoundMs, firstLookMs } = config;
   return {
     table: dynamoTable(db, tableName),
     queue: sqsRunQueue(sqs, queueUrls),

@@ -8,11 +8,11 @@ import { redispatchEach } from "../inbound/dispatch-failures.ts";
 import { shell } from "../inbound/shell.ts";
 import { type SqsHandler, settleEach } from "../inbound/sqs.ts";
 import type { StackConfig } from "./config.ts";
-import { composeDeps, queueUrlFinder } from "./deps.ts";
+import { type Clients, composeDeps, queueUrlFinder } from "./deps.ts";
 
 /** Invoked by the schedules, each event with the slots of one instant. */
-export const dispatcherFunction = (config: StackConfig, manifest: Manifest) => {
-  const deps = composeDeps(config, manifest);
+export const dispatcherFunction = (config: StackConfig, manifest: Manifest, clients?: Clients) => {
+  const deps = composeDeps(config, manifest, clients);
   return shell(deps.journal, async (event: unknown, { awsRequestId }) => {
     await dispatch(deps, event, awsRequestId);
   });
@@ -24,12 +24,13 @@ export interface WorkerFunctionOptions {
   readonly jobsFile: string;
   /** The module that runs in a worker thread, where it does not lie beside its maker (in a bundle). */
   readonly threadFile?: URL;
+  readonly clients?: Clients;
 }
 
 /** Fed by one pool's queue. Its threads are started before the first message. */
 export const workerFunction = (config: StackConfig, manifest: Manifest, options: WorkerFunctionOptions) => {
-  const deps = composeDeps(config, manifest);
-  const { pool, jobsFile, threadFile } = options;
+  const { pool, jobsFile, threadFile, clients } = options;
+  const deps = composeDeps(config, manifest, clients);
   const memoryMb = manifest.pools[pool]?.memoryMb;
   const attempts = makeThreadAttempts({
     jobsFile,
