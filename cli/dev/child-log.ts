@@ -24,6 +24,7 @@ export const openChildLog = (folder: string, name: string, onLine: (line: string
   const file = join(folder, `${name}.log`);
   let log = openLog(file);
   let rest = "";
+  let isClosed = false;
   const decoder = new StringDecoder("utf8");
 
   const append = (chunk: Buffer): void => {
@@ -38,12 +39,15 @@ export const openChildLog = (folder: string, name: string, onLine: (line: string
 
   return {
     write: (chunk) => {
+      // The last words of a child that was killed may come when all else is over.
+      if (isClosed) return;
       append(chunk);
       const lines = (rest + decoder.write(chunk)).split("\n");
       rest = (lines.pop() ?? "").slice(0, LONGEST_LINE);
       for (const line of lines) onLine(line);
     },
     close: () => {
+      isClosed = true;
       if (rest !== "") onLine(rest);
       closeSync(log.descriptor);
     },

@@ -16,7 +16,11 @@ export const CREDENTIALS = { accessKeyId: "test", secretAccessKey: "test" } as c
  * region, roles, shared files), so that no client, ours or a handler's, can reach a deployed queue or table by
  * accident. An `AWS_ENDPOINT_URL` is kept: it is where the caller wants other services to be.
  */
-export const childEnvironment = (environment: Environment, endpoints: Endpoints): Environment => {
+export const childEnvironment = (
+  environment: Environment,
+  endpoints: Endpoints,
+  isTableEmbedded: boolean,
+): Environment => {
   const kept = Object.entries(environment).filter(
     ([name]) =>
       !/^AWS_/i.test(name) && !/^(BELFRY_STAGE|BELFRY_TABLE|BELFRY_EMBEDDED|NODE_CHANNEL_.*)$/.test(name),
@@ -36,5 +40,18 @@ export const childEnvironment = (environment: Environment, endpoints: Endpoints)
     AWS_EC2_METADATA_DISABLED: "true",
     BELFRY_STAGE: STAGE,
     BELFRY_TABLE: TABLE_NAME,
+    // Demo data is written to a table of our own only, never to one that somebody has named.
+    ...(isTableEmbedded ? { BELFRY_EMBEDDED: "1" } : {}),
   };
+};
+
+/**
+ * Makes it this process's own, too: building a project imports its job files, in a child that inherits what we
+ * have, and what they do at import must reach a deployed account as little as what their handlers do.
+ */
+export const adoptEnvironment = (environment: Environment): void => {
+  for (const name of Object.keys(process.env)) {
+    if (environment[name] === undefined) delete process.env[name];
+  }
+  Object.assign(process.env, environment);
 };

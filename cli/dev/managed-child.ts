@@ -25,16 +25,31 @@ const LONGEST_WAIT_MS = 15_000;
 /** A child that lived so long after it was ready has forgotten its earlier deaths. */
 const SETTLED_MS = 10_000;
 
+/** For the last words of a child that has ended. */
+const LAST_WORDS_MS = 500;
+
+/** A program that a handler has started may hold our end of the pipe open; it must not hold us. */
+const letGoOfPipes = (child: ChildProcess): void => {
+  setTimeout(() => {
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+  }, LAST_WORDS_MS).unref();
+};
+
+/** A debugger's port cannot be had twice; the rest (such as type stripping on an older Node) holds for children. */
+const inheritedFlags = (): readonly string[] => process.execArgv.filter((flag) => !/^--inspect/.test(flag));
+
 const launch = <Start>({ entry, environment, output }: ChildOptions<Start>): ChildProcess => {
   const child = fork(entry, [], {
     env: { ...environment },
-    execArgv: ["--disable-warning=ExperimentalWarning", "--enable-source-maps"],
+    execArgv: [...inheritedFlags(), "--disable-warning=ExperimentalWarning", "--enable-source-maps"],
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   child.stdout?.on("data", output);
   child.stderr?.on("data", output);
   // A send to a process that has just died; its exit tells the same.
   child.on("error", () => undefined);
+  child.once("exit", () => letGoOfPipes(child));
   return child;
 };
 

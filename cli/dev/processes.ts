@@ -1,14 +1,16 @@
 import type { Server } from "node:net";
 import type { Timers } from "../../lib/ports/clock.ts";
 import type { Attached } from "./endpoints.ts";
-import { childEnvironment, type Endpoints } from "./environment.ts";
+import type { Endpoints } from "./environment.ts";
 import { type ChildOptions, ManagedChild } from "./managed-child.ts";
 import type { Build, ControlStart, EmulatorsStart, WorkerStart } from "./messages.ts";
 import { freePorts, takePort } from "./network-port.ts";
 
 export interface ProcessesOptions {
   readonly folder: string;
-  readonly attached: Attached;
+  readonly stores: Stores;
+  /** Of the children, and so of the handlers. */
+  readonly environment: { readonly [name: string]: string | undefined };
   readonly key: string;
   /** Listening already; goes to the control process. */
   readonly socket: { readonly server: Server; readonly port: number };
@@ -22,15 +24,26 @@ export interface ProcessesOptions {
 const entryOf = (name: string): URL =>
   new URL(`./${name}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
-/** Embedded or attached, each apart. */
-const endpointsOf = (
-  attached: Attached,
-  dynamodbPort: number | undefined,
-  sqsPort: number | undefined,
-): Endpoints => ({
-  dynamodb: attached.dynamodb ?? `http://127.0.0.1:${dynamodbPort}`,
-  sqs: attached.sqs ?? `http://127.0.0.1:${sqsPort}`,
-});
+/** Where the stores are, and on which ports our own emulators have to provide them. */
+export interface Stores {
+  readonly endpoints: Endpoints;
+  /** Absent = this store is attached. */
+  readonly dynamodbPort?: number;
+  readonly sqsPort?: number;
+}
+
+/** Embedded or attached, each apart; the embedded ones on ports that are free now. */
+export const findStores = async (attached: Attached): Promise<Stores> => {
+  const [dynamodbPort, sqsPort] = await freePorts(2);
+  return {
+    endpoints: {
+      dynamodb: attached.dynamodb ?? `http://127.0.0.1:${dynamodbPort}`,
+      sqs: attached.sqs ?? `http://127.0.0.1:${sqsPort}`,
+    },
+    ...(attached.dynamodb === undefined && dynamodbPort !== undefined ? { dynamodbPort } : {}),
+    ...(attached.sqs === undefined && sqsPort !== undefined ? { sqsPort } : {}),
+  };
+};
 
 /** All processes of the stack but the supervisor's own, and the order in which they begin and end. */
 export class Processes {
@@ -46,26 +59,18 @@ export class Processes {
   readonly #retiring = new Map<ManagedChild<WorkerStart>, Promise<void>>();
 
   /** Starts the processes that every project needs; they load their code while the project is being built. */
-  static async load(options: ProcessesOptions): Promise<Processes> {
-    const [dynamodbPort, sqsPort] = await freePorts(2);
-    return new Processes(options, {
-      folder: options.folder,
-      ...(options.attached.dynamodb === undefined && dynamodbPort !== undefined ? { dynamodbPort } : {}),
-      ...(options.attached.sqs === undefined && sqsPort !== undefined ? { sqsPort } : {}),
-    });
-  }
-
-  private constructor(options: ProcessesOptions, emulators: EmulatorsStart) {
-    const { attached, key, socket } = options;
+  constructor(options: ProcessesOptions) {
+    const { folder, key, socket, stores } = options;
+    const { endpoints, ...ports } = stores;
     this.#options = options;
-    this.#endpoints = endpointsOf(attached, emulators.dynamodbPort, emulators.sqsPort);
-    const isAttached = emulators.dynamodbPort === undefined && emulators.sqsPort === undefined;
-    this.#emulators = isAttached
-      ? undefined
-      : new ManagedChild({
-          ...this.#common("emulators", "the emulators"),
-          start: async () => ({ start: emulators }),
-        });
+    this.#endpoints = endpoints;
+    this.#emulators =
+      ports.dynamodbPort === undefined && ports.sqsPort === undefined
+        ? undefined
+        : new ManagedChild({
+            ...this.#common("emulators", "the emulators"),
+            start: async () => ({ start: { folder, ...ports } }),
+          });
     let first: Server | undefined = socket.server;
     this.#control = new ManagedChild({
       ...this.#common("control", "the control process"),
@@ -142,13 +147,11 @@ export class Processes {
   }
 
   #common(name: string, spoken: string): Omit<ChildOptions<never>, "start"> {
-    const { attached, output, report, timers } = this.#options;
-    const environment = childEnvironment(process.env, this.#endpoints);
+    const { environment, output, report, timers } = this.#options;
     return {
       name: spoken,
       entry: entryOf(name.replace(/-.*/, "")),
-      // Demo data is written to a table of our own only, never to one that somebody has named.
-      environment: attached.dynamodb === undefined ? { ...environment, BELFRY_EMBEDDED: "1" } : environment,
+      environment,
       timers,
       report,
       output: output(name),

@@ -56,6 +56,7 @@ test("nothing of the caller's AWS set-up reaches a child", () => {
       BELFRY_EMBEDDED: "1",
     },
     { dynamodb: "http://127.0.0.1:1", sqs: "http://127.0.0.1:2" },
+    false,
   );
   expect(environment).toEqual({
     PATH: "/bin",

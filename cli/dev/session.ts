@@ -1,0 +1,170 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { systemClock as clock, systemTimers as timers } from "../../lib/adapters/system/system.ts";
+import { isoOf } from "../../lib/core/time.ts";
+import { bannerLines } from "./banner.ts";
+import { type ChildLog, openChildLog } from "./child-log.ts";
+import type { DataFolder } from "./data-folder.ts";
+import { adoptEnvironment, childEnvironment } from "./environment.ts";
+import type { takePort } from "./network-port.ts";
+import { packageVersion } from "./package-version.ts";
+import { findStores, Processes } from "./processes.ts";
+import { type ProjectBuild, projectBuilder } from "./project-build.ts";
+import { Reloader } from "./reloader.ts";
+import { lineForPeople } from "./run-lines.ts";
+import type { DevSettings } from "./settings.ts";
+import type { StopSignals } from "./stop-signals.ts";
+
+const STOPPED = 0;
+const FAILED = 1;
+const INVALID = 2;
+/** The shell's number for Ctrl-C. */
+const INTERRUPTED = 130;
+
+/** Over a running attempt's own timeout: its record and its message still have to be written. */
+const STOP_MARGIN_MS = 15_000;
+/** For the emulators to close their files once nothing else runs. */
+const END_GRACE_MS = 3_000;
+
+export interface SessionOptions {
+  readonly settings: DevSettings;
+  readonly folder: DataFolder;
+  readonly socket: Awaited<ReturnType<typeof takePort>>;
+  readonly signals: StopSignals;
+  readonly startedAtMs: number;
+  readonly say: (line: string) => void;
+  readonly complain: (line: string) => void;
+}
+
+/** A log file for each child, and what people see of it. */
+const childLogs = (folder: string, say: (line: string) => void) => {
+  const logs = new Map<string, ChildLog>();
+  const logOf = (name: string): ChildLog => {
+    const open = logs.get(name);
+    if (open !== undefined) return open;
+    const opened = openChildLog(join(folder, "logs"), name, (line) => {
+      const text = lineForPeople(name, line);
+      if (text !== undefined) say(text);
+    });
+    logs.set(name, opened);
+    return opened;
+  };
+  return {
+    output: (name: string) => (chunk: Buffer) => logOf(name).write(chunk),
+    close: () => {
+      for (const log of logs.values()) log.close();
+    },
+  };
+};
+
+const showStart = (options: SessionOptions, build: ProjectBuild): void => {
+  const { complain, folder, say, settings, socket, startedAtMs } = options;
+  const nowMs = clock.nowMs();
+  for (const warning of build.warnings) complain(`warning: ${warning}`);
+  const lines = bannerLines({
+    version: packageVersion(),
+    manifest: build.manifest,
+    port: socket.port,
+    folder: folder.path,
+    isTemporary: settings.folder === undefined,
+    attached: settings.attached,
+    nowMs,
+    tookMs: nowMs - startedAtMs,
+  });
+  for (const line of lines) say(line);
+};
+
+/** Lets running work finish, but not for ever and not against the person's will. */
+const stop = async (
+  { say, signals }: SessionOptions,
+  processes: Processes,
+  reloader: Reloader | undefined,
+  build: ProjectBuild,
+): Promise<number> => {
+  say("stopping: running work may finish; Ctrl-C again ends it now");
+  const longestMs = Math.max(0, ...build.manifest.jobs.map(({ timeoutMs }) => timeoutMs));
+  const bound = Promise.withResolvers<number>();
+  const timer = timers.after(longestMs + STOP_MARGIN_MS, () => bound.resolve(FAILED));
+  const finish = async (): Promise<number> => {
+    await reloader?.close();
+    await processes.stop();
+    return STOPPED;
+  };
+  const code = await Promise.race([finish(), bound.promise, signals.askedAgain.then(() => INTERRUPTED)]);
+  timer.cancel();
+  if (code === STOPPED) say("stopped");
+  else {
+    say("ending it now; what was running is taken up at the next start");
+    await processes.end(END_GRACE_MS);
+  }
+  return code;
+};
+
+/** Runs the built project until somebody wants it to stop. */
+const serve = async (
+  options: SessionOptions,
+  processes: Processes,
+  build: ProjectBuild,
+  rebuild: ReturnType<typeof projectBuilder>,
+  key: string,
+): Promise<number> => {
+  const { complain, folder, say, settings, signals, socket } = options;
+  await Promise.race([processes.begin(build, Object.keys(build.manifest.pools)), signals.asked]);
+  if (signals.isAsked()) return stop(options, processes, undefined, build);
+  folder.writeFacts({ port: socket.port, key, pid: process.pid, startedAt: isoOf(clock.nowMs()) });
+  showStart(options, build);
+  const reloader = new Reloader({
+    projectDir: settings.projectDir,
+    build: rebuild,
+    processes,
+    current: build,
+    timers,
+    say,
+    complain,
+  });
+  await signals.asked;
+  return stop(options, processes, reloader, build);
+};
+
+/**
+ * From a taken port and folder to the end of the stack; answers the exit code.
+ * @throws Unavailable when a process of the stack cannot begin; none is left then.
+ */
+export const runSession = async (options: SessionOptions): Promise<number> => {
+  const { complain, folder, say, settings, socket } = options;
+  const key = randomBytes(32).toString("base64url");
+  const stores = await findStores(settings.attached);
+  const environment = childEnvironment(
+    process.env,
+    stores.endpoints,
+    settings.attached.dynamodb === undefined,
+  );
+  adoptEnvironment(environment);
+  const rebuild = projectBuilder(settings.projectDir, folder.path);
+  const building = rebuild();
+  const logs = childLogs(folder.path, say);
+  const processes = new Processes({
+    folder: folder.path,
+    stores,
+    environment,
+    key,
+    socket,
+    timers,
+    report: complain,
+    output: logs.output,
+  });
+  // Whatever ends this process by its own hand takes the children along at once.
+  const killAll = (): void => processes.kill();
+  process.on("exit", killAll);
+  try {
+    const answer = await building;
+    if (answer.ok) return await serve(options, processes, answer.build, rebuild, key);
+    processes.kill();
+    complain(answer.faults);
+    return INVALID;
+  } finally {
+    await processes.end(END_GRACE_MS);
+    process.off("exit", killAll);
+    logs.close();
+  }
+};

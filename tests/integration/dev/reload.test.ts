@@ -1,0 +1,37 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { allGone, descendants, endOf, gatedJob, makeGate, makeProject, readyDev, runJob } from "./support.ts";
+
+const workers = (pid: number | undefined): readonly number[] =>
+  descendants(pid ?? 0)
+    .filter(({ command }) => command.endsWith("worker.ts"))
+    .map((process) => process.pid);
+
+test("an edited job is loaded: new runs are the new version's, a running attempt keeps its own", async () => {
+  const gate = await makeGate();
+  const project = makeProject({ "jobs/gated.ts": gatedJob(1) });
+  const dev = await readyDev({ project });
+  const old = workers(dev.child.pid);
+  const first = await runJob(dev, "gated", { gate: gate.url });
+  const firstHandler = await gate.next();
+
+  writeFileSync(join(project, "jobs", "gated.ts"), "export default nonsense");
+  await dev.line(/not reloaded/);
+  writeFileSync(join(project, "jobs", "gated.ts"), gatedJob(2));
+  writeFileSync(join(project, "jobs", "other.ts"), gatedJob(2));
+  await dev.line(/reloaded: gated, other/);
+
+  const second = await runJob(dev, "gated", { gate: gate.url });
+  const third = await runJob(dev, "other", { gate: gate.url });
+  for (const handler of [await gate.next(), await gate.next()]) {
+    expect(handler.version).toBe(2);
+    handler.open();
+  }
+  expect((await endOf(dev, second)).result).toMatchObject({ version: 2 });
+  expect((await endOf(dev, third)).result).toMatchObject({ version: 2 });
+  firstHandler.open();
+  expect((await endOf(dev, first)).result).toMatchObject({ version: 1 });
+  await allGone(old);
+  expect(workers(dev.child.pid)).toHaveLength(1);
+});
