@@ -81,10 +81,26 @@ test("a slot within its grace does not make its job overdue, and at the end of t
   expect(await fixture.inspect.listJobs()).toMatchObject([{ health: "overdue" }]);
 });
 
-test("a slot before the definition held is nobody's to run", async () => {
-  const fixture = setup();
-  await since(fixture, "2026-10-08T12:00:00.001Z");
+test("a slot before the definition held is nobody's to run, and the one at that very instant is", async () => {
+  const later = setup();
+  await since(later, "2026-10-08T12:00:00.001Z");
+  expect(await later.inspect.listJobs()).toMatchObject([{ health: "new" }]);
+  const same = setup();
+  await since(same, "2026-10-08T12:00:00Z");
+  expect(await same.inspect.listJobs()).toMatchObject([{ health: "overdue" }]);
+});
+
+test("a job that fires in other stages is not overdue here", async () => {
+  const fixture = setup([jobOf({ name: "report", stages: ["prod"] })]);
+  await since(fixture, "2026-10-01T00:00:00Z");
   expect(await fixture.inspect.listJobs()).toMatchObject([{ health: "new" }]);
+});
+
+test("a run that is recorded and not started when its grace is over is overdue", async () => {
+  const fixture = setup();
+  await since(fixture, "2026-10-01T00:00:00Z");
+  await fixture.runTo(LAST_SLOT, "queued");
+  expect(await fixture.inspect.listJobs()).toMatchObject([{ health: "overdue" }]);
 });
 
 test("a run that is claimed and not started when its grace is over is overdue", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { makeInspect } from "../../../lib/app/inspect.ts";
 import type { RunByHandAnswer, RunByHandRequest } from "../../../lib/app/run-by-hand.ts";
-import { Unavailable } from "../../../lib/core/errors.ts";
+import { BelfryError, Unavailable } from "../../../lib/core/errors.ts";
 import { operateRouter } from "../../../lib/inbound/operate/router.ts";
 import type { Table } from "../../../lib/ports/table.ts";
 import { jobOf, msOf, setup, slotOf } from "./setup.ts";
@@ -209,13 +209,17 @@ test("a table that does not answer is a reason to come back, and nothing of its 
 });
 
 test("a bug is told to whoever runs the router, and not to the caller", async () => {
-  const bug = new TypeError("secret of the inside");
-  const get = async () => {
-    throw bug;
-  };
-  const { ask, reported } = serve({ table: { get } });
-  const answer = await ask("/v1/runs/daily~20261007T180000Z");
-  expect(answer).toMatchObject({ status: 500, body: { code: "internal_error" } });
-  expect(JSON.stringify(answer.body)).not.toContain("secret");
-  expect(reported).toEqual([bug]);
+  class Unmapped extends BelfryError {
+    readonly retryable = false;
+  }
+  for (const bug of [new TypeError("secret of the inside"), new Unmapped("secret", "secret of the inside")]) {
+    const get = async () => {
+      throw bug;
+    };
+    const { ask, reported } = serve({ table: { get } });
+    const answer = await ask("/v1/runs/daily~20261007T180000Z");
+    expect(answer).toMatchObject({ status: 500, body: { code: "internal_error" } });
+    expect(JSON.stringify(answer.body)).not.toContain("secret");
+    expect(reported).toEqual([bug]);
+  }
 });

@@ -56,6 +56,13 @@ test("dead runs are found by their end, over months, newest end first, whatever 
   ]);
 });
 
+test("a run that a faster clock ended in the month to come is found", async () => {
+  const { runTo, advance, inspect, clock } = setup();
+  advance(msOf("2026-10-31T23:59:59Z") - clock.nowMs());
+  await runTo(slotOf("report", "2026-10-31T23:59:58Z"), "dead");
+  expect(await inspect.listRuns({ state: "dead", limit: 20 })).toHaveLength(1);
+});
+
 test("a state that the index holds is told apart from the other states in it", async () => {
   const { runTo, write, inspect } = setup();
   await runTo(slotOf("report", "2026-10-08T02:00:00Z"), "dead");
@@ -124,6 +131,7 @@ test("a claimed run of a locked job is listed as queued, also when queued runs a
   ]);
   expect(idsOf(await inspect.listRuns({ state: "queued", limit: 20 }))).toEqual(["report~20261008T030000Z"]);
   expect(await inspect.listRuns({ state: "running", limit: 20 })).toEqual([]);
+  expect(await inspect.listRuns({ sinceMs: msOf("2026-10-08T03:00:00.001Z"), limit: 20 })).toEqual([]);
 });
 
 test("a run that holds its lock and has a record is listed once, by its record", async () => {

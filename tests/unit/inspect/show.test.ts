@@ -74,7 +74,9 @@ test("a dead run shows its reason, its error, and the stack that lies beside it"
 });
 
 test("input and result too big for the record are shown, and left out of the list", async () => {
-  const { write, claimed, started, aside, inspect } = setup();
+  const { write, claimed, started, aside, inspect } = setup([
+    jobOf({ name: "report", input: { limit: 10 } }),
+  ]);
   const big = { text: "x".repeat(1_000) };
   await aside(SLOT, "input", big);
   await aside(SLOT, "result-1", big);
@@ -95,8 +97,8 @@ test("input and result too big for the record are shown, and left out of the lis
   ]);
 });
 
-test("a parked run is not finished", async () => {
-  const { write, claimed, started, inspect } = setup();
+test("a parked run is not finished, and nobody waits for it", async () => {
+  const { write, claimed, started, inspect, clock } = setup();
   const lost = {
     occurrence: SLOT,
     token: "other",
@@ -114,7 +116,12 @@ test("a parked run is not finished", async () => {
       error: { name: "Lost", message: "worker gone" },
     }),
   );
-  expect(await inspect.run(RUN_ID)).toMatchObject({ state: "parked", reason: "lost", finishedAt: null });
+  expect(await inspect.run(RUN_ID, 20_000)).toMatchObject({
+    state: "parked",
+    reason: "lost",
+    finishedAt: null,
+  });
+  expect(clock.nowMs()).toBe(msOf(NOW));
 });
 
 test("one record for many missed slots shows how many, and from when", async () => {
@@ -157,6 +164,19 @@ test("a claimed run of a locked job is queued before it has a record, with the d
     duplicates: 1,
     attempts: [],
   });
+});
+
+test("what made a claimed run is told by the class of its entry in the lock", async () => {
+  for (const [itsClass, trigger] of [
+    [0, "schedule"],
+    [1, "manual"],
+    [2, "backfill"],
+  ] as const) {
+    const { write, inspect } = setup([jobOf({ name: "report", overlap: "skip" })]);
+    const contender = { occurrence: SLOT, epoch: 1, class: itsClass };
+    await write(claimLock({ contender, token: "any", nowMs: msOf(NOW), max: 1, newestOnly: false }));
+    expect(await inspect.run(RUN_ID)).toMatchObject({ trigger });
+  }
 });
 
 test("a run that waits for the lock is queued, and names the run it waits for", async () => {

@@ -25,6 +25,12 @@ test("a slot in the future is refused with the last two that passed", () => {
   });
 });
 
+test("a slot that is passing now is the nearest to one in the future", () => {
+  expect(judge("2026-10-09T02:00:00Z", REPORT, "2026-10-08T02:00:00Z")).toMatchObject({
+    hint: "nearest slots: 2026-10-08T02:00:00Z, 2026-10-07T02:00:00Z",
+  });
+});
+
 test("a slot off the schedule is refused with the one before and the one after", () => {
   expect(judge("2026-10-07T03:00:00Z")).toMatchObject({
     code: "slot_off_schedule",
