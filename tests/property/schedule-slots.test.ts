@@ -9,7 +9,7 @@ const DAY = 86_400_000;
 const FROM_2000 = Date.UTC(2000, 0, 1);
 const UNTIL_2100 = Date.UTC(2100, 0, 1);
 
-/** `npm run test:schedule` looks at every clock change of every zone; the default run at a sample of both. */
+/** SCHEDULE_FULL=1 looks at every clock change of every zone; the default run at a sample of both. */
 const isFull = process.env["SCHEDULE_FULL"] === "1";
 
 const never = /never comes/;

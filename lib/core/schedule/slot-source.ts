@@ -24,21 +24,28 @@ export type FirstFrom = (fromMs: number) => number | undefined;
 const EARLIEST_MS = -DAY_MS;
 
 const lastBefore = (firstFrom: FirstFrom, beforeMs: number): number | undefined => {
-  const isFree = (fromMs: number): boolean => (firstFrom(fromMs) ?? beforeMs) >= beforeMs;
+  const slotIn = (fromMs: number): number | undefined => {
+    const slot = firstFrom(fromMs);
+    return slot !== undefined && slot < beforeMs ? slot : undefined;
+  };
   let reachMs = MINUTE_MS;
-  while (isFree(beforeMs - reachMs)) {
+  let low = slotIn(beforeMs - reachMs);
+  while (low === undefined) {
     if (beforeMs - reachMs <= EARLIEST_MS) return undefined;
     reachMs *= 4;
+    low = slotIn(beforeMs - reachMs);
   }
-  // A slot is in [low, beforeMs) and none in [high, beforeMs): halve until low is the last slot.
-  let low = firstFrom(beforeMs - reachMs) ?? beforeMs;
+  // `low` is a slot and none is in [high, beforeMs). Asking for the slot after `low` ends it early where slots are
+  // rare, and that is where a question is dear.
   let high = beforeMs;
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
-    if (isFree(middle)) high = middle;
-    else low = firstFrom(middle) ?? middle;
+  for (;;) {
+    const following = slotIn(low + 1);
+    if (following === undefined) return low;
+    const middle = Math.ceil((following + high) / 2);
+    const slot = slotIn(middle);
+    if (slot === undefined) high = middle;
+    low = slot ?? following;
   }
-  return low;
 };
 
 const check = (name: string, atMs: number | undefined): void => {

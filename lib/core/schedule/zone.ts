@@ -51,17 +51,31 @@ const readOffset = (text: string): number => {
   return text[at + 3] === "-" ? -size : size;
 };
 
-/** The first instant after `fromMs` whose offset differs from that at `fromMs`; one in (fromMs, toMs] exists. */
-const bisect = (offsetAt: (atMs: number) => number, fromMs: number, toMs: number): number => {
+/** Clocks change on a quarter of an hour, but for a few (00:01 in St John's); those are looked for to the second. */
+const COARSE_MS = 15 * MINUTE_MS;
+
+/** The end of the stretch [fromMs, ..) of one offset, to `stepMs`; the offset at `toMs` is another. */
+const bisect = (
+  offsetAt: (atMs: number) => number,
+  [fromMs, toMs]: readonly [number, number],
+  stepMs: number,
+) => {
   const offsetMs = offsetAt(fromMs);
-  let low = fromMs / SECOND_MS;
-  let high = toMs / SECOND_MS;
+  let low = Math.floor(fromMs / stepMs);
+  let high = Math.ceil(toMs / stepMs);
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
-    if (offsetAt(middle * SECOND_MS) === offsetMs) low = middle;
+    if (offsetAt(middle * stepMs) === offsetMs) low = middle;
     else high = middle;
   }
-  return high * SECOND_MS;
+  return high * stepMs;
+};
+
+/** The first instant after `fromMs` whose offset differs from that at `fromMs`; one in (fromMs, toMs] exists. */
+const changeAfter = (offsetAt: (atMs: number) => number, fromMs: number, toMs: number): number => {
+  const coarse = bisect(offsetAt, [fromMs, toMs], COARSE_MS);
+  if (offsetAt(coarse - SECOND_MS) === offsetAt(fromMs)) return coarse;
+  return bisect(offsetAt, [Math.max(fromMs, coarse - COARSE_MS), coarse], SECOND_MS);
 };
 
 const transitionsBetween = (
@@ -74,7 +88,7 @@ const transitionsBetween = (
   let atMs = fromMs;
   let beforeMs = offsetAt(fromMs);
   while (beforeMs !== last) {
-    atMs = bisect(offsetAt, atMs, toMs);
+    atMs = changeAfter(offsetAt, atMs, toMs);
     const afterMs = offsetAt(atMs);
     found.push({ atMs, beforeMs, afterMs });
     beforeMs = afterMs;
