@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { getCompileCacheDir } from "node:module";
 import { join } from "node:path";
 import { systemClock as clock, systemTimers as timers } from "../../lib/adapters/system/system.ts";
 import { isoOf } from "../../lib/core/time.ts";
@@ -35,6 +36,12 @@ export interface SessionOptions {
   readonly say: (line: string) => void;
   readonly complain: (line: string) => void;
 }
+
+/** Children keep their compiled code where the launcher keeps ours: less than half the time to load the SDK. */
+const compileCache = (): { readonly NODE_COMPILE_CACHE?: string } => {
+  const folder = getCompileCacheDir();
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
+};
 
 /** A log file for each child, and what people see of it. */
 const childLogs = (folder: string, say: (line: string) => void) => {
@@ -134,11 +141,10 @@ export const runSession = async (options: SessionOptions): Promise<number> => {
   const { complain, folder, say, settings, socket } = options;
   const key = randomBytes(32).toString("base64url");
   const stores = await findStores(settings.attached);
-  const environment = childEnvironment(
-    process.env,
-    stores.endpoints,
-    settings.attached.dynamodb === undefined,
-  );
+  const environment = {
+    ...childEnvironment(process.env, stores.endpoints, settings.attached.dynamodb === undefined),
+    ...compileCache(),
+  };
   adoptEnvironment(environment);
   const rebuild = projectBuilder(settings.projectDir, folder.path);
   const building = rebuild();
