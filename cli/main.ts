@@ -6,7 +6,7 @@ import { addNext } from "./commands/next.ts";
 import { addRun } from "./commands/run.ts";
 import { addRuns } from "./commands/runs.ts";
 import { addShow } from "./commands/show.ts";
-import { EXIT, exitCodeOfError } from "./exit-codes.ts";
+import { EXIT, type ExitCode, exitCodeOfError } from "./exit-codes.ts";
 import { printError } from "./output.ts";
 
 const VERBS = [addDev, addList, addNext, addRun, addRuns, addShow];
@@ -32,7 +32,6 @@ const usageError = (error: CommanderError): InvalidInput => {
 const makeProgram = (): Command => {
   const program = new Command("belfry")
     .description("Scheduled jobs on AWS that run once, on time, and never fail in silence.")
-    .helpCommand(false)
     .addHelpText("after", HELP_TAIL)
     .exitOverride()
     // Errors are told once, below, in the form the user asked for.
@@ -41,8 +40,11 @@ const makeProgram = (): Command => {
   return program;
 };
 
-const isHelp = (error: unknown): boolean =>
-  error instanceof CommanderError && error.exitCode === 0 && error.code !== "commander.help";
+/** Help was asked for, or given for want of a verb; undefined = something else. */
+const helpExit = (error: unknown): ExitCode | undefined => {
+  if (!(error instanceof CommanderError) || !error.code.startsWith("commander.help")) return undefined;
+  return error.exitCode === 0 ? EXIT.done : EXIT.invalid;
+};
 
 const wantsJson = (argv: readonly string[]): boolean => {
   const end = argv.indexOf("--");
@@ -61,17 +63,12 @@ const allowClosedPipe = (): void => {
 export const main = async (argv: readonly string[]): Promise<void> => {
   allowClosedPipe();
   const program = makeProgram();
-  if (argv.length === 0) {
-    program.outputHelp({ error: true });
-    process.exitCode = EXIT.invalid;
-    return;
-  }
   try {
     await program.parseAsync(argv, { from: "user" });
   } catch (error) {
-    if (isHelp(error)) return;
     const told = error instanceof CommanderError ? usageError(error) : error;
-    printError(told, wantsJson(argv));
-    process.exitCode = exitCodeOfError(told);
+    const code = helpExit(error);
+    if (code === undefined) printError(told, wantsJson(argv));
+    process.exitCode = code ?? exitCodeOfError(told);
   }
 };
