@@ -8,6 +8,9 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
+/** No calendar text names a later instant: 275760-09-13T00:00Z. See ECMA-262, "Time Values and Time Range". */
+export const LAST_INSTANT_MS = 8.64e15;
+
 /** ISO 8601 in UTC with milliseconds: `2026-10-08T02:00:00.000Z`. Sorts as text. */
 export const isoOf = (atMs: number): string => new Date(atMs).toISOString();
 

@@ -96,7 +96,7 @@ const parseYears = (field: Field, text: string): readonly number[] =>
  * @throws InvalidInput naming the field, the value and what it takes; `never_fires` for a date that cannot come.
  */
 export const parseUnixCron = (text: string): Pattern => {
-  const texts = fieldsOf(MACROS[text] ?? text);
+  const texts = fieldsOf((Object.hasOwn(MACROS, text) ? MACROS[text] : undefined) ?? text);
   const [minute = "", hour = "", dayOfMonth = "", month = "", dayOfWeek = ""] = texts;
   if (texts.length !== 5) {
     throw new InvalidInput(

@@ -1,5 +1,5 @@
 import { InvalidInput } from "../errors.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../time.ts";
+import { DAY_MS, HOUR_MS, LAST_INSTANT_MS, MINUTE_MS } from "../time.ts";
 import { awsPatterns } from "./aws-patterns.ts";
 import { daysInMonth, wallMsOf } from "./calendar.ts";
 import { fieldsOf, parseAwsCron, parseQuartzCron, parseUnixCron } from "./cron.ts";
@@ -45,9 +45,6 @@ const readDuration = (text: string, units: Readonly<Record<string, number>>): nu
 const RATE_UNITS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS };
 const EVERY_UNITS = { ...RATE_UNITS, week: 7 * DAY_MS };
 
-/** Longer intervals have no second slot that anybody will see; it also keeps sums exact. */
-const LONGEST_INTERVAL_MS = 100 * 366 * DAY_MS;
-
 const parseInterval = (call: string, inside: string, units: Readonly<Record<string, number>>): Rule => {
   const everyMs = readDuration(inside, units);
   if (everyMs === undefined) {
@@ -57,8 +54,8 @@ const parseInterval = (call: string, inside: string, units: Readonly<Record<stri
       `for example ${call}(15 minutes)`,
     );
   }
-  if (everyMs > LONGEST_INTERVAL_MS)
-    throw refuse(`${call}(${inside}) is longer than 100 years`, "a shorter interval");
+  if (everyMs > LAST_INSTANT_MS)
+    throw refuse(`${call}(${inside}) has no second slot in the calendar`, "a shorter interval");
   return { kind: "interval", everyMs };
 };
 

@@ -7,7 +7,7 @@ import { smallestGapOf } from "./smallest-gap.ts";
 import { type ScheduleWarning, warningsOf } from "./warnings.ts";
 import { parseZone } from "./zone.ts";
 
-export type { AwsExpression, AwsForm } from "./aws-form.ts";
+export type { AwsForm } from "./aws-form.ts";
 export type { Language } from "./describe.ts";
 export type { Dialect } from "./rule.ts";
 export type { Slots } from "./slot-source.ts";
@@ -79,7 +79,7 @@ export const parseSchedule = (expression: string, options: ScheduleOptions = {})
           slots,
           anchorMs,
           hasTimezone: options.timezone !== undefined,
-          smallestGapMs: smallestGap(),
+          smallestGap,
           minimumGapMs: options.minimumGapMs,
         },
         aroundMs,

@@ -1,5 +1,5 @@
 import { InvalidInput } from "../errors.ts";
-import { DAY_MS, MINUTE_MS } from "../time.ts";
+import { DAY_MS, LAST_INSTANT_MS, MINUTE_MS } from "../time.ts";
 import { wallText } from "./calendar.ts";
 import { finderOf, nextWall } from "./pattern.ts";
 import type { Rule } from "./rule.ts";
@@ -129,7 +129,10 @@ export const firstFromOf = (rule: Rule, zone: Zone, dst: DstPolicy, anchorMs: nu
   if (rule.kind === "interval") {
     check("anchor", anchorMs);
     const { everyMs } = rule;
-    return (fromMs) => anchorMs + Math.ceil((fromMs - anchorMs) / everyMs) * everyMs;
+    return (fromMs) => {
+      const slot = anchorMs + Math.ceil((fromMs - anchorMs) / everyMs) * everyMs;
+      return slot > LAST_INSTANT_MS ? undefined : slot;
+    };
   }
   const finder = finderOf(rule.pattern);
   const search = {

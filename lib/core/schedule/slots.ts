@@ -1,4 +1,6 @@
 import { DAY_MS, HOUR_MS } from "../time.ts";
+import { dayNumberOf } from "./calendar.ts";
+import { LAST_YEAR } from "./pattern.ts";
 import type { Transition, Zone } from "./zone.ts";
 
 /**
@@ -22,6 +24,10 @@ export interface SlotSearch {
 
 /** No UTC offset is larger; before (wall time - this) no clock shows the wall time. */
 const LARGEST_OFFSET_MS = 16 * HOUR_MS;
+
+/** Local 1970 begins, and local 2199 is over, everywhere. */
+const FIRST_MS = -DAY_MS;
+const END_MS = dayNumberOf({ year: LAST_YEAR + 1, month: 1, day: 2 }) * DAY_MS;
 
 /** How far transitions are looked at one by one; longer than any of them moves a clock. */
 const NEAR_MS = 2 * DAY_MS;
@@ -101,8 +107,8 @@ const stretchesFrom = (zone: Zone, fromMs: number, untilMs: number): Stretches =
  */
 export const slotFrom = (search: SlotSearch, fromMs: number): number | undefined => {
   const { zone, nextWall } = search;
-  let from = fromMs;
-  for (;;) {
+  let from = Math.max(fromMs, FIRST_MS);
+  while (from < END_MS) {
     const calm = zone.calmAt(from);
     let doneUntil: number;
     let wall: number | undefined;
@@ -119,4 +125,5 @@ export const slotFrom = (search: SlotSearch, fromMs: number): number | undefined
     if (wall === undefined) return undefined;
     from = Math.max(doneUntil, wall - LARGEST_OFFSET_MS);
   }
+  return undefined;
 };

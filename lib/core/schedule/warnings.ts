@@ -20,7 +20,7 @@ export interface Judged {
   readonly slots: Slots;
   /** Was a zone named? */
   readonly hasTimezone: boolean;
-  readonly smallestGapMs: number | undefined;
+  readonly smallestGap: () => number | undefined;
   readonly minimumGapMs: number | undefined;
   readonly anchorMs: number;
 }
@@ -91,12 +91,19 @@ const stepWarnings = ({ steps }: Pattern): readonly ScheduleWarning[] =>
 const isFixed = (rule: Rule): boolean =>
   rule.kind === "once" || (rule.kind === "cron" && rule.pattern.hours.length < 24);
 
-const habitWarnings = ({
-  rule,
-  hasTimezone,
-  smallestGapMs,
-  minimumGapMs,
-}: Judged): readonly ScheduleWarning[] => [
+const frequencyWarnings = ({ smallestGap, minimumGapMs }: Judged): readonly ScheduleWarning[] => {
+  if (minimumGapMs === undefined) return [];
+  const gapMs = smallestGap() ?? minimumGapMs;
+  if (gapMs >= minimumGapMs) return [];
+  return [
+    {
+      code: "too-frequent",
+      message: `two slots are ${gapMs / MINUTE_MS} minutes apart, less than the minimum of ${minimumGapMs / MINUTE_MS}`,
+    },
+  ];
+};
+
+const habitWarnings = ({ rule, hasTimezone }: Judged): readonly ScheduleWarning[] => [
   ...(isFixed(rule) && !hasTimezone
     ? [
         {
@@ -110,14 +117,6 @@ const habitWarnings = ({
         {
           code: "minute-zero",
           message: "it fires at minute 0, as most jobs do; another minute meets less load",
-        },
-      ]
-    : []),
-  ...(minimumGapMs !== undefined && smallestGapMs !== undefined && smallestGapMs < minimumGapMs
-    ? [
-        {
-          code: "too-frequent",
-          message: `two slots are ${smallestGapMs / MINUTE_MS} minutes apart, less than the minimum of ${minimumGapMs / MINUTE_MS}`,
         },
       ]
     : []),
@@ -187,6 +186,7 @@ export const warningsOf = (judged: Judged, aroundMs: number): readonly ScheduleW
   return [
     ...said,
     ...habitWarnings(judged),
+    ...frequencyWarnings(judged),
     ...changeWarnings(judged, aroundMs),
     ...endWarnings(judged, aroundMs),
   ];

@@ -248,6 +248,12 @@ describe("intervals", () => {
     ).toEqual(["2026-01-05T09:00Z"]);
   });
 
+  test("end with the calendar", () => {
+    const schedule = parseSchedule("rate(1000000 days)");
+    expect(schedule.next(8e15)).toBe(8.0352e15);
+    expect(schedule.next(8.64e15)).toBeUndefined();
+  });
+
   test("have a slot before 1970 too when that is asked", () => {
     expect(parseSchedule("every(1 hour)").has(-3_600_000)).toBe(true);
   });
@@ -298,6 +304,20 @@ describe("the questions", () => {
     expect(isoOf(parseSchedule("cron(0 0 1 1 ? 1971)").previous(Date.parse("2199-01-01T00:00Z")) ?? 0)).toBe(
       "1971-01-01T00:00Z",
     );
+  });
+
+  test("far ends of time have no slots and no failure", () => {
+    for (const timezone of ["UTC", "America/New_York"]) {
+      const daily = parseSchedule("0 0 * * *", { timezone });
+      expect(daily.next(8.64e15)).toBeUndefined();
+      expect(daily.next(Number.POSITIVE_INFINITY)).toBeUndefined();
+      expect(isoOf(daily.next(Number.NEGATIVE_INFINITY) ?? 0)).toBe(
+        timezone === "UTC" ? "1970-01-01T00:00Z" : "1970-01-01T05:00Z",
+      );
+      expect(isoOf(daily.previous(8.64e15) ?? 0)).toBe(
+        timezone === "UTC" ? "2199-12-31T00:00Z" : "2199-12-31T05:00Z",
+      );
+    }
   });
 
   test("a schedule ends with its years", () => {
