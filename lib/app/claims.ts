@@ -129,7 +129,10 @@ const decide = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> => {
   const waiting = waitersOf(lock).find((waiter) => waiter.slotKey === slotKey);
   if (waiting !== undefined) return meetOwnWaiter(deps, refusal, waiting);
   if (hasRoom(lock, maxHolders(ask.job))) {
-    return runUnread ? readOwnRun(deps, refusal) : join(deps, refusal);
+    if (runUnread) return readOwnRun(deps, refusal);
+    if (!isQueueFull(refusal)) return join(deps, refusal);
+    await wakeWaiters(deps, ask.job, lock);
+    return AGAIN;
   }
   if (await releaseEnded(deps, ask.job, lock)) return AGAIN;
   return contender.class === 0 ? blockedLiveSlot(deps, refusal) : join(deps, refusal);
@@ -141,7 +144,10 @@ const meetOwnHolder = async (deps: ClaimDeps, refusal: Refusal, holding: Holder)
     await send(deps, ask);
     return done("claimed");
   }
-  if (holding.epoch >= ask.epoch) return done(await duplicate(deps, refusal, undefined));
+  if (holding.epoch >= ask.epoch) {
+    const run = await deps.table.get(runKey(ask.occurrence), { consistent: false });
+    return done(await duplicate(deps, refusal, run));
+  }
   await release(deps, { ...ask, epoch: holding.epoch });
   return AGAIN;
 };
@@ -167,6 +173,10 @@ const readOwnRun = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> => {
   return { kind: "again", contender: { ...contender, class: itsClass } };
 };
 
+/** Only live slots are counted, and only a live slot is refused. */
+const isQueueFull = ({ contender, lock }: Refusal): boolean =>
+  contender.class === 0 && waitersOf(lock).filter((waiter) => waiter.class === 0).length >= MAX_LIVE_WAITERS;
+
 /** Every place is taken by a run that is not over. A live slot skips only for live ones. */
 const blockedLiveSlot = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> => {
   const { ask, runUnread, lock } = refusal;
@@ -177,8 +187,7 @@ const blockedLiveSlot = async (deps: ClaimDeps, refusal: Refusal): Promise<Look>
     return skip(deps, refusal, { reason: "the run before it is not over", blockedBy });
   }
   if (runUnread) return readOwnRun(deps, refusal);
-  const live = waitersOf(lock).filter((waiter) => waiter.class === 0).length;
-  if (live < MAX_LIVE_WAITERS) return join(deps, refusal);
+  if (!isQueueFull(refusal)) return join(deps, refusal);
   return skip(deps, refusal, { reason: "queue full", blockedBy });
 };
 
