@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { isTerminal, type RunView } from "../../lib/core/run.ts";
+import { type RunningStack, runIn, startStack } from "../support/stack-process.ts";
 import { type Receiver, startReceiver } from "./receiver.ts";
-import { type RunningStack, runIn, startStack } from "./stack-process.ts";
 
 const { values } = parseArgs({
   options: {
