@@ -89,8 +89,8 @@ const refused = async (
       afterMs: job.timeoutMs + deps.timings.leaseMs + deps.timings.clockBoundMs,
     });
   }
-  if (state === undefined && !isLocked(job)) {
-    // The claim made the record, and only its retention removes it.
+  if (state === undefined && (!isLocked(job) || message.epoch > 1)) {
+    // The claim or the retry made the record, and only its retention removes it.
     deps.journal.notice("error", "record-gone", { runId: runIdOf(visit.occurrence) });
     return settled(DELETE);
   }
