@@ -1,8 +1,8 @@
 import { InvalidInput } from "../core/errors.ts";
-import { isManualKey, type Occurrence, runIdOf, slotMsOf } from "../core/identity.ts";
+import { type Occurrence, runIdOf } from "../core/identity.ts";
 import { expiresAtS, poisonKey, runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
-import { parseMessage, type RunMessage } from "../core/message.ts";
+import { dueMsOf, parseMessage, type RunMessage } from "../core/message.ts";
 import { isTerminal } from "../core/run.ts";
 import { markDead, markNeverStarted, type ShortError } from "../core/transitions.ts";
 import { type Item, set } from "../core/write.ts";
@@ -103,8 +103,7 @@ const sendBack = async (
 const judgeNeverStarted = async (deps: DeadLetterDeps, letter: Letter): Promise<Settlement> => {
   const { job, occurrence, message } = letter;
   const nowMs = deps.clock.nowMs();
-  const dueMs = isManualKey(message.slotKey) ? message.queuedAtMs : slotMsOf(message.slotKey);
-  if (nowMs <= dueMs + job.startDeadlineMs) return sendBack(deps, letter);
+  if (nowMs <= dueMsOf(message) + job.startDeadlineMs) return sendBack(deps, letter);
   const mark = {
     occurrence,
     state: "expired",

@@ -1,5 +1,5 @@
-import { isManualKey, runIdOf, slotMsOf } from "../core/identity.ts";
-import type { RunMessage } from "../core/message.ts";
+import { runIdOf } from "../core/identity.ts";
+import { dueMsOf, type RunMessage } from "../core/message.ts";
 import { MINUTE_MS } from "../core/time.ts";
 import { markNeverStarted } from "../core/transitions.ts";
 import type { Settlement } from "../ports/run-queue.ts";
@@ -27,10 +27,6 @@ export const work = async (deps: WorkDeps, message: RunMessage): Promise<Settlem
   const began = await begin(deps, visit);
   return began.kind === "lease" ? runAttempt(deps, visit, began.lease) : began.settlement;
 };
-
-/** The instant from which the start deadline counts: the slot, or when somebody asked for the run. */
-export const dueMsOf = ({ trigger, queuedAtMs, slotKey }: RunMessage): number =>
-  trigger === "manual" || trigger === "backfill" || isManualKey(slotKey) ? queuedAtMs : slotMsOf(slotKey);
 
 const expired = async (deps: WorkDeps, { job, occurrence, message }: Visit): Promise<boolean> => {
   const nowMs = deps.clock.nowMs();

@@ -1,4 +1,5 @@
 import { InvalidInput } from "./errors.ts";
+import { isManualKey, slotMsOf } from "./identity.ts";
 import type { Json } from "./json.ts";
 
 /** What made the occurrence: its schedule, the watchdog in the schedule's place, a person, or a backfill. */
@@ -18,6 +19,12 @@ export interface RunMessage {
   readonly input?: Json;
   readonly reason?: string;
 }
+
+/** The instant from which the start deadline counts: the slot, or when somebody asked for the run. */
+export const dueMsOf = ({ trigger, queuedAtMs, slotKey, epoch }: RunMessage): number => {
+  const asked = trigger === "manual" || trigger === "backfill" || epoch > 1 || isManualKey(slotKey);
+  return asked ? queuedAtMs : slotMsOf(slotKey);
+};
 
 /** Written into each message body, so that a later reader knows what it reads. */
 const MESSAGE_VERSION = 1;
