@@ -1,4 +1,4 @@
-import { memoryTable } from "../../lib/adapters/memory/memory-table.ts";
+import { type MemoryTable, memoryTable } from "../../lib/adapters/memory/memory-table.ts";
 import type { Deps } from "../../lib/app/deps.ts";
 import { dispatch } from "../../lib/app/dispatch.ts";
 import { work } from "../../lib/app/work.ts";
@@ -55,6 +55,10 @@ export interface SetupOptions {
   readonly jobs: readonly JobDefinition[];
   readonly stage?: string;
   readonly timings?: Timings;
+  /** Another process's table; default: a new one. */
+  readonly table?: MemoryTable;
+  /** What this process's owner tokens begin with. */
+  readonly name?: string;
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -96,9 +100,16 @@ export const onSide = ({ sk }: Key): boolean => sk.startsWith("I#");
 const NO_KEY: Key = { pk: "", sk: "" };
 
 /** The real use cases over a table in memory, on a clock and timers that the test moves. Fresh per test. */
-export const setup = ({ now, jobs, stage = "test", timings = AWS_TIMINGS }: SetupOptions) => {
+export const setup = (options: SetupOptions) => {
+  const {
+    now,
+    jobs,
+    stage = "test",
+    timings = AWS_TIMINGS,
+    table: stored = memoryTable(),
+    name = "t",
+  } = options;
   const time = virtualTime(msOf(now));
-  const stored = memoryTable();
   const faults = makeFaults();
   const sent: { readonly pool: string; readonly message: RunMessage }[] = [];
   const notices: Notice[] = [];
@@ -147,7 +158,7 @@ export const setup = ({ now, jobs, stage = "test", timings = AWS_TIMINGS }: Setu
         }),
     },
     clock: { nowMs: () => time.now() + skewMs },
-    random: { token: () => `t${String(++tokens).padStart(4, "0")}`, fraction: () => 0 },
+    random: { token: () => `${name}${String(++tokens).padStart(4, "0")}`, fraction: () => 0 },
     journal: {
       attempt: (event) => events.push(event),
       notice: (_level, code, fields) => notices.push({ code, fields }),
