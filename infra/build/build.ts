@@ -18,6 +18,8 @@ export interface BuildOptions {
   readonly packages?: Packages;
   /** Hashes of builds that are in use; beside them and the new one the last few stay. */
   readonly keep?: readonly string[];
+  /** How long one file may take to be imported and checked; default 10 s. */
+  readonly importMs?: number;
 }
 
 export type BuildAnswer =
@@ -32,6 +34,8 @@ export type BuildAnswer =
     }
   /** Of all files, in the order of their names. */
   | { readonly ok: false; readonly faults: readonly BuildFault[] };
+
+const IMPORT_MS = 10_000;
 
 /** Turns the job files of a project into one bundle and one manifest, or says all that is wrong with them. */
 export const buildProject = async (options: BuildOptions): Promise<BuildAnswer> => {
@@ -48,7 +52,7 @@ export const buildProject = async (options: BuildOptions): Promise<BuildAnswer> 
       entries: { jobs: { text: indexOf(sources.jobs) } },
       packages,
     }),
-    checkSources(projectDir, sources),
+    checkSources(projectDir, sources, options.importMs ?? IMPORT_MS),
   ]);
   if (!checked.ok) return checked;
   if (!jobs.ok) return jobs;
@@ -113,7 +117,11 @@ type CheckedSources =
   | { readonly ok: true; readonly manifest: Manifest }
   | { readonly ok: false; readonly faults: readonly BuildFault[] };
 
-const checkSources = async (projectDir: string, { jobs, config }: Sources): Promise<CheckedSources> => {
+const checkSources = async (
+  projectDir: string,
+  { jobs, config }: Sources,
+  importMs: number,
+): Promise<CheckedSources> => {
   const files = [...(config === undefined ? [] : [config]), ...jobs];
   const temp = await mkdtemp(join(tmpdir(), "belfry-build-"));
   try {
@@ -125,7 +133,7 @@ const checkSources = async (projectDir: string, { jobs, config }: Sources): Prom
         stem: stemOf(file),
       }),
     );
-    const findings = await evaluate(modules);
+    const findings = await evaluate(modules, importMs);
     return judge(files, new Map(built.map((file, i) => [file, findings[i]])), faults);
   } finally {
     await rm(temp, { recursive: true, force: true });

@@ -9,9 +9,6 @@ const CHILD = fileURLToPath(
   new URL(import.meta.url.endsWith(".ts") ? "./evaluate-child.ts" : "./evaluate-child.js", import.meta.url),
 );
 
-/** How long one file may take to be imported and checked. */
-const IMPORT_MS = 10_000;
-
 export interface Evaluated {
   /** A bundle of one author's file. */
   readonly module: string;
@@ -34,11 +31,14 @@ const AT_IMPORT =
  * Imports authors' files in a child process, since importing may do anything: throw, exit, hang. A file that ends
  * the child is a finding, and the rest go on in another. One finding for each file, in their order.
  */
-export const evaluate = async (files: readonly Evaluated[]): Promise<readonly Finding[]> => {
+export const evaluate = async (
+  files: readonly Evaluated[],
+  importMs: number,
+): Promise<readonly Finding[]> => {
   const findings: Finding[] = [];
   while (findings.length < files.length) {
     const rest = files.slice(findings.length);
-    const { found, how } = await evaluateInChild(rest);
+    const { found, how } = await evaluateInChild(rest, importMs);
     findings.push(...found);
     if (found.length < rest.length) findings.push(how);
   }
@@ -51,7 +51,7 @@ interface ChildRun {
   readonly how: Finding;
 }
 
-const evaluateInChild = (files: readonly Evaluated[]): Promise<ChildRun> =>
+const evaluateInChild = (files: readonly Evaluated[], importMs: number): Promise<ChildRun> =>
   new Promise((resolve, reject) => {
     const found: Finding[] = [];
     let late = false;
@@ -63,12 +63,12 @@ const evaluateInChild = (files: readonly Evaluated[]): Promise<ChildRun> =>
       late = true;
       child.kill("SIGKILL");
     };
-    let timer = setTimeout(kill, IMPORT_MS);
+    let timer = setTimeout(kill, importMs);
     const findings = child.stdio[3];
     if (!findings || !("read" in findings)) throw new Error("the child has no pipe for its findings");
     createInterface({ input: findings }).on("line", (line) => {
       clearTimeout(timer);
-      timer = setTimeout(kill, IMPORT_MS);
+      timer = setTimeout(kill, importMs);
       found.push(JSON.parse(line));
       if (found.length === files.length) child.kill("SIGKILL");
     });
@@ -76,7 +76,7 @@ const evaluateInChild = (files: readonly Evaluated[]): Promise<ChildRun> =>
     child.on("close", (code, signal) => {
       clearTimeout(timer);
       const how = late
-        ? fault(`importing the file takes longer than ${IMPORT_MS / 1000} seconds`, AT_IMPORT)
+        ? fault(`importing the file takes longer than ${importMs / 1000} seconds`, AT_IMPORT)
         : fault(`importing the file ends the process (${signal ?? `exit code ${code}`})`, AT_IMPORT);
       resolve({ found, how });
     });

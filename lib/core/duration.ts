@@ -17,11 +17,18 @@ const UNITS_DOWN = ["week", "day", "hour", "minute", "second"] as const;
 
 const isUnit = (text: string | undefined): text is Unit => text !== undefined && Object.hasOwn(UNIT_MS, text);
 
+const shown = (value: unknown): string =>
+  typeof value === "object" && value !== null ? "an object" : String(value);
+
 const invalid = (field: string, value: unknown): InvalidInput =>
-  new InvalidInput("invalid_duration", `${JSON.stringify(value) ?? String(value)} is not a duration`, {
-    field,
-    hint: "write a whole number and a unit, for example '90 seconds', '5 minutes', '1 hour' or '2 days'",
-  });
+  new InvalidInput(
+    "invalid_duration",
+    `${typeof value === "string" ? JSON.stringify(value) : shown(value)} is not a duration`,
+    {
+      field,
+      hint: "write a whole number and a unit, for example '90 seconds', '5 minutes', '1 hour' or '2 days'",
+    },
+  );
 
 /**
  * The milliseconds that a duration text names. A day is 24 hours, a week seven days.

@@ -101,6 +101,7 @@ const textOf = (value: unknown, key: string): string | undefined => {
 
 const described = (thrown: unknown): string => {
   if (typeof thrown === "string") return thrown.toWellFormed();
+  if (guarded(() => thrown instanceof Error, true)) return "[unreadable]";
   return guarded(() => JSON.stringify(toJson(thrown)) ?? "undefined was thrown", "[unreadable]");
 };
 

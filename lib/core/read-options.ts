@@ -72,7 +72,7 @@ const distance = (a: string, b: string): number => {
 
 /** The name that was probably meant, when one is near enough. */
 export const nearest = (word: string, names: readonly string[]): string | undefined => {
-  const limit = Math.max(1, Math.floor(word.length / 3));
+  const limit = Math.ceil(word.length / 3);
   const near = names
     .map((name) => ({ name, apart: distance(word.toLowerCase(), name.toLowerCase()) }))
     .filter(({ apart }) => apart <= limit)

@@ -26,7 +26,8 @@ export type HandlerEnd = Exclude<AttemptEnd, { readonly kind: "timed-out" | "sto
 export type FromThread =
   /** The jobs are loaded. */
   | { readonly kind: "ready" }
-  /** `worn` = something of an earlier attempt failed since: use this thread no more. */
+  /** Something of an earlier attempt failed: give this thread no other. */
+  | { readonly kind: "worn" }
   | { readonly kind: "ended"; readonly end: HandlerEnd; readonly worn: boolean }
   | {
       readonly kind: "log";

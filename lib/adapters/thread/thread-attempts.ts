@@ -44,31 +44,34 @@ export const makeThreadAttempts = (options: ThreadAttemptsOptions): ThreadAttemp
   const jobsFile = typeof options.jobsFile === "string" ? pathToFileURL(options.jobsFile) : options.jobsFile;
   const onOutput = options.onOutput ?? ((line: string) => void process.stderr.write(`${line}\n`));
   const threads = new Set<Thread>();
-  const idle: Thread[] = [];
+  const idle = new Set<Thread>();
   let closed = false;
 
   const spawn = (): Thread => {
-    const thread = startThread({ ...options, jobsFile, onOutput });
+    const thread: Thread = startThread({ ...options, jobsFile, onOutput }, () => {
+      // In the middle of an attempt, the end of that says so too.
+      if (idle.delete(thread)) void thread.end();
+    });
     threads.add(thread);
     void thread.died.then((death) => {
       threads.delete(thread);
-      const at = idle.indexOf(thread);
-      if (at >= 0) idle.splice(at, 1);
+      idle.delete(thread);
       // Jobs that cannot be loaded would be loaded for ever.
-      if (!closed && death.wasReady && threads.size < warm) idle.push(spawn());
+      if (!closed && death.wasReady && threads.size < warm) idle.add(spawn());
     });
     return thread;
   };
-  for (let n = 0; n < warm; n++) idle.push(spawn());
+  for (let n = 0; n < warm; n++) idle.add(spawn());
 
   const start = (request: AttemptRequest, services: AttemptServices): RunningAttempt => {
     if (closed) return { ended: Promise.resolve(stoppedEnd("the worker is closed")), stop: () => undefined };
-    const thread = idle.pop() ?? spawn();
+    const thread = idle.values().next().value ?? spawn();
+    idle.delete(thread);
     const { ended, stop } = runOn(thread, request, services, { clock, timers });
     return {
       stop,
       ended: ended.then(async ({ end, reusable }) => {
-        if (reusable && !closed) idle.push(thread);
+        if (reusable && !closed) idle.add(thread);
         else await thread.end();
         return end;
       }),

@@ -46,7 +46,9 @@ interface Running {
   ended(message: HandlerEnded): void;
 }
 
-export const startThread = ({ jobsFile, threadFile, memoryMb, onOutput }: StartOptions): Thread => {
+/** @param onWorn called when the thread is to get no other attempt. */
+export const startThread = (options: StartOptions, onWorn: () => void): Thread => {
+  const { jobsFile, threadFile, memoryMb, onOutput } = options;
   const workerData: ThreadData = { jobsFile: jobsFile.href };
   const worker = new Worker(threadFile ?? OWN_FILE, {
     workerData,
@@ -67,7 +69,8 @@ export const startThread = ({ jobsFile, threadFile, memoryMb, onOutput }: StartO
     if (message.kind === "ready") {
       wasReady = true;
       loaded.resolve();
-    } else if (message.kind === "broken") error ??= message.error;
+    } else if (message.kind === "worn") onWorn();
+    else if (message.kind === "broken") error ??= message.error;
     else if (message.kind === "log") running?.services.log(message.level, message.message, message.fields);
     else if (message.kind === "previous") void answerPrevious(running, send);
     else {

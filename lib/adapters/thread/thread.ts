@@ -20,6 +20,7 @@ interface Attempt {
 const attemptOfCode = new AsyncLocalStorage<Attempt>();
 let current: Attempt | undefined;
 let worn = false;
+let loaded = false;
 
 const portOf = (port: MessagePort | null): MessagePort => {
   if (port === null) throw new Error("this module runs in a worker thread");
@@ -29,19 +30,20 @@ const port = portOf(parentPort);
 const post = (message: FromThread): void => port.postMessage(message);
 
 /**
- * An error that nobody caught. What the present attempt started ends it; what an earlier one left behind must not,
- * so the thread goes on to the end of the attempt and is used no more.
+ * An error that nobody caught. It ends the attempt that it belongs to. What an earlier attempt left behind must not
+ * harm the one that has the thread now, so the thread goes on to the end of that one and is used no more.
  */
 const onUncaught = (error: unknown): void => {
   const origin = attemptOfCode.getStore();
-  if (current !== undefined && origin !== undefined && origin !== current) {
-    worn = true;
-    const { name, message } = errorFacts(error);
-    console.error(`run ${origin.request.runId} failed after its handler had returned: ${name}: ${message}`);
-    return;
+  const fatal = !loaded || (current !== undefined && (origin === undefined || origin === current));
+  if (fatal) {
+    post({ kind: "broken", error: errorFacts(error) });
+    process.exit(1);
   }
-  post({ kind: "broken", error: errorFacts(error) });
-  process.exit(1);
+  worn = true;
+  const { name, message } = errorFacts(error);
+  console.error(`run ${origin?.request.runId} failed after its handler had returned: ${name}: ${message}`);
+  post({ kind: "worn" });
 };
 
 const load = async (jobsFile: string): Promise<unknown> => {
@@ -145,4 +147,5 @@ const { jobsFile } = workerData as ThreadData;
 const jobs = load(jobsFile);
 port.on("message", (message: ToThread) => onMessage(jobs, message));
 await jobs;
+loaded = true;
 post({ kind: "ready" });

@@ -1,0 +1,67 @@
+/**
+ * Checked by `tsc`, never run: what must compile, and, below each `@ts-expect-error`, what must not.
+ */
+import {
+  at,
+  defineConfig,
+  defineJob,
+  every,
+  type JobContext,
+  type Json,
+  PermanentError,
+  RetryAfter,
+} from "belfry";
+import * as v from "valibot";
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+const same = <A, B>(yes: Same<A, B>): void => void yes;
+
+defineJob({ handler: async () => undefined });
+defineJob({
+  schedule: [every("15 minutes"), at("2027-01-01T00:00"), "0 9 * * 1-5"],
+  retry: { ladder: ["1 minute", "5 minutes"], crashes: 1 },
+  misfire: { policy: "all", within: "2 hours" },
+  handler: async ({ skip, snooze, signal, remaining, log, slot }) => {
+    log.info("at", { slot, left: remaining() });
+    if (signal.aborted) throw new RetryAfter("90 seconds", "busy", { cause: signal.reason });
+    if (slot.getTime() === 0) throw new PermanentError("no");
+    return Math.random() > 0.5 ? skip("nothing") : snooze("10 minutes");
+  },
+});
+
+// Without input and schema the input is any JSON; with one of them it has that type.
+defineJob({ handler: (ctx) => same<typeof ctx, JobContext<Json>>(true) });
+defineJob({ input: { days: 30 }, handler: ({ input }) => same<typeof input, { days: number }>(true) });
+const schema = v.object({ days: v.optional(v.number(), 30), at: v.pipe(v.string(), v.transform(Number)) });
+defineJob({
+  schema,
+  input: { at: "1" },
+  handler: ({ input }) => same<typeof input, { days: number; at: number }>(true),
+});
+
+// @ts-expect-error a handler is required
+defineJob({ schedule: "0 9 * * *" });
+// @ts-expect-error an option that does not exist
+defineJob({ timout: "5 minutes", handler: () => 1 });
+// @ts-expect-error a number is no duration
+defineJob({ timeout: 300, handler: () => 1 });
+// @ts-expect-error neither is a text without a unit that exists
+defineJob({ timeout: "5 mins", handler: () => 1 });
+// @ts-expect-error a policy of a later version
+defineJob({ overlap: "queue", handler: () => 1 });
+// @ts-expect-error a word that is no policy
+defineJob({ misfire: "sometimes", handler: () => 1 });
+// @ts-expect-error an option of retry that does not exist
+defineJob({ retry: { attempts: 3 }, handler: () => 1 });
+// @ts-expect-error input that the schema does not take
+defineJob({ schema, input: { at: 1 }, handler: () => 1 });
+// @ts-expect-error the context has no such thing
+defineJob({ handler: ({ progress }) => progress });
+// @ts-expect-error no duration
+new RetryAfter(90);
+
+defineConfig({ stages: ["dev"], pools: { slow: { memory: 512, concurrency: 2 } } });
+// @ts-expect-error memory is a number of megabytes
+defineConfig({ pools: { slow: { memory: "512 MB" } } });
+// @ts-expect-error an option that does not exist
+defineConfig({ stage: ["dev"] });
