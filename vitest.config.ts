@@ -5,6 +5,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ["belfry-source", "node"] } },
   test: {
     include: ["tests/**/*.test.ts"],
+    globalSetup: ["tests/support/global-setup.ts"],
     // Two cores: more workers than that only make the emulators slow.
     maxWorkers: 2,
     testTimeout: 60_000,
