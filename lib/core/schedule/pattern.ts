@@ -113,8 +113,19 @@ export interface Finder {
   readonly hasYear: (year: number) => boolean;
 }
 
-const followers = (values: readonly number[], size: number): readonly number[] =>
-  Array.from({ length: size }, (_, from) => values.find((value) => value >= from) ?? -1);
+const followers = (values: readonly number[], size: number): readonly number[] => {
+  const from = new Array<number>(size).fill(-1);
+  let following = -1;
+  let index = values.length - 1;
+  for (let at = size - 1; at >= 0; at--) {
+    if (values[index] === at) {
+      following = at;
+      index -= 1;
+    }
+    from[at] = following;
+  }
+  return from;
+};
 
 export const finderOf = (pattern: Pattern): Finder => {
   const years = new Set(pattern.years);

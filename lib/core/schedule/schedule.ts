@@ -1,11 +1,11 @@
 import { type AwsForm, awsFormOf } from "./aws-form.ts";
 import { describeRule, type Language } from "./describe.ts";
-import { type Dialect, readExpression } from "./rule.ts";
+import { type Dialect, type Rule, readExpression } from "./rule.ts";
 import { checkBounds, firstFromOf, type Slots, slotsFrom } from "./slot-source.ts";
 import type { DstPolicy } from "./slots.ts";
 import { smallestGapOf } from "./smallest-gap.ts";
 import { type ScheduleWarning, warningsOf } from "./warnings.ts";
-import { parseZone } from "./zone.ts";
+import { parseZone, type Zone } from "./zone.ts";
 
 export type { AwsForm } from "./aws-form.ts";
 export type { Language } from "./describe.ts";
@@ -46,6 +46,67 @@ export interface Schedule extends Slots {
   readonly aws: AwsForm;
 }
 
+interface Parts {
+  readonly rule: Rule;
+  readonly zone: Zone;
+  readonly dst: DstPolicy;
+  readonly anchorMs: number;
+  readonly options: ScheduleOptions;
+}
+
+/**
+ * A class for the sake of its two accessors, whose answers are computed when first asked for: most schedules are
+ * read to ask for a slot. (Accessors of an object literal are made anew for each object, which took as long as
+ * reading the expression.)
+ */
+class ParsedSchedule implements Schedule {
+  readonly expression: string;
+  readonly dialect: Dialect;
+  readonly timezone: string;
+  readonly slots: Slots["slots"];
+  readonly next: Slots["next"];
+  readonly previous: Slots["previous"];
+  readonly has: Slots["has"];
+  readonly #parts: Parts;
+  #smallestGap: { readonly ms: number | undefined } | undefined;
+  #aws: AwsForm | undefined;
+
+  constructor(expression: string, dialect: Dialect, parts: Parts) {
+    const { rule, zone, dst, anchorMs, options } = parts;
+    const { slots, next, previous, has } = slotsFrom(firstFromOf(rule, zone, dst, anchorMs), options);
+    this.expression = expression;
+    this.dialect = dialect;
+    this.timezone = zone.name;
+    this.slots = slots;
+    this.next = next;
+    this.previous = previous;
+    this.has = has;
+    this.#parts = parts;
+  }
+
+  describe(language: Language = "en"): string {
+    return describeRule(this.#parts.rule, language);
+  }
+
+  get smallestGapMs(): number | undefined {
+    this.#smallestGap ??= { ms: smallestGapOf(this.#parts.rule) };
+    return this.#smallestGap.ms;
+  }
+
+  warnings(aroundMs: number): readonly ScheduleWarning[] {
+    const { options, ...parts } = this.#parts;
+    const { timezone, minimumGapMs } = options;
+    const hasTimezone = timezone !== undefined;
+    return warningsOf({ ...parts, schedule: this, hasTimezone, minimumGapMs }, aroundMs);
+  }
+
+  get aws(): AwsForm {
+    const { options, ...parts } = this.#parts;
+    this.#aws ??= awsFormOf({ ...parts, bounds: options });
+    return this.#aws;
+  }
+}
+
 /**
  * Reads an expression of any dialect: `0 9 * * 1-5`, `cron(0 9 ? * MON-FRI *)`, `rate(15 minutes)`,
  * `every(15 minutes)`, `at(2027-01-01T00:00)`, `0 0 9 ? * MON-FRI`.
@@ -53,48 +114,10 @@ export interface Schedule extends Slots {
  * field, the value and what the field takes.
  */
 export const parseSchedule = (expression: string, options: ScheduleOptions = {}): Schedule => {
+  checkBounds(options);
   const zone = parseZone(options.timezone ?? "UTC");
   const { dialect, rule } = readExpression(expression, options.dialect);
   const dst: DstPolicy = { gap: options.dst?.gap ?? "skip", repeat: options.dst?.repeat ?? "first" };
   const anchorMs = options.anchorMs ?? options.startsAtMs ?? 0;
-  checkBounds(options);
-  const slots = slotsFrom(firstFromOf(rule, zone, dst, anchorMs), options);
-  const smallestGap = once(() => smallestGapOf(rule));
-  const awsForm = once(() => awsFormOf({ rule, zone, dst, anchorMs, bounds: options }));
-  return {
-    expression,
-    dialect,
-    timezone: zone.name,
-    ...slots,
-    describe: (language = "en") => describeRule(rule, language),
-    get smallestGapMs() {
-      return smallestGap();
-    },
-    warnings: (aroundMs) =>
-      warningsOf(
-        {
-          rule,
-          zone,
-          dst,
-          slots,
-          anchorMs,
-          hasTimezone: options.timezone !== undefined,
-          smallestGap,
-          minimumGapMs: options.minimumGapMs,
-        },
-        aroundMs,
-      ),
-    get aws() {
-      return awsForm();
-    },
-  };
-};
-
-/** Computed when first asked for: most schedules are read to ask for a slot. */
-const once = <Value>(compute: () => Value): (() => Value) => {
-  let found: { readonly value: Value } | undefined;
-  return () => {
-    found ??= { value: compute() };
-    return found.value;
-  };
+  return new ParsedSchedule(expression, dialect, { rule, zone, dst, anchorMs, options });
 };

@@ -17,10 +17,10 @@ export interface Judged {
   readonly rule: Rule;
   readonly zone: Zone;
   readonly dst: DstPolicy;
-  readonly slots: Slots;
+  /** Its slots, and the smallest distance between them. */
+  readonly schedule: Slots & { readonly smallestGapMs: number | undefined };
   /** Was a zone named? */
   readonly hasTimezone: boolean;
-  readonly smallestGap: () => number | undefined;
   readonly minimumGapMs: number | undefined;
   readonly anchorMs: number;
 }
@@ -91,9 +91,9 @@ const stepWarnings = ({ steps }: Pattern): readonly ScheduleWarning[] =>
 const isFixed = (rule: Rule): boolean =>
   rule.kind === "once" || (rule.kind === "cron" && rule.pattern.hours.length < 24);
 
-const frequencyWarnings = ({ smallestGap, minimumGapMs }: Judged): readonly ScheduleWarning[] => {
+const frequencyWarnings = ({ schedule, minimumGapMs }: Judged): readonly ScheduleWarning[] => {
   if (minimumGapMs === undefined) return [];
-  const gapMs = smallestGap() ?? minimumGapMs;
+  const gapMs = schedule.smallestGapMs ?? minimumGapMs;
   if (gapMs >= minimumGapMs) return [];
   return [
     {
@@ -165,8 +165,8 @@ const changeWarnings = (judged: Judged, aroundMs: number): readonly ScheduleWarn
     .flatMap((change) => changeWarning(change, rule.pattern, judged) ?? []);
 };
 
-const endWarnings = ({ slots, rule, anchorMs }: Judged, aroundMs: number): readonly ScheduleWarning[] => [
-  ...(slots.next(aroundMs) === undefined
+const endWarnings = ({ schedule, rule, anchorMs }: Judged, aroundMs: number): readonly ScheduleWarning[] => [
+  ...(schedule.next(aroundMs) === undefined
     ? [{ code: "never-again", message: `no slot comes after ${wallText(aroundMs)} UTC` }]
     : []),
   ...(rule.kind === "interval" && anchorMs % MINUTE_MS !== 0
