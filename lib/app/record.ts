@@ -11,7 +11,7 @@ import {
   snooze,
   triesWith,
 } from "../core/transitions.ts";
-import type { Value, Write } from "../core/write.ts";
+import type { Value } from "../core/write.ts";
 import type { AttemptEnd, ErrorFacts } from "../ports/attempts.ts";
 import type { Settlement } from "../ports/run-queue.ts";
 import type { WriteAnswer } from "../ports/table.ts";
@@ -31,11 +31,8 @@ interface Ended {
 
 /** Writes the end of the attempt, then says what becomes of the message. */
 export const record = async (deps: WorkDeps, ended: Ended): Promise<Settlement> => {
-  const { end, lease } = ended;
-  if (
-    lease.item["cancelAtMs"] !== undefined ||
-    (end.kind === "stopped" && end.error.message === "cancelled")
-  ) {
+  const { end, lease, cancelled } = ended;
+  if (lease.item["cancelAtMs"] !== undefined || (end.kind === "stopped" && cancelled)) {
     return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: false });
   }
   switch (end.kind) {
@@ -58,7 +55,9 @@ const succeed = async (deps: WorkDeps, ended: Ended, result: Json | undefined): 
   const { holding, endedAtMs } = ended;
   const inline = fitsInline(result);
   if (result !== undefined && !inline) {
-    await storeAside(deps.table, holding.occurrence, `result-${holding.fence}`, result, endedAtMs);
+    await repeated(() =>
+      storeAside(deps.table, holding.occurrence, `result-${holding.fence}`, result, endedAtMs),
+    );
   }
   return close(deps, ended, {
     state: "succeeded",
@@ -76,7 +75,9 @@ interface Failure {
 const fail = async (deps: WorkDeps, ended: Ended, failure: Failure): Promise<Settlement> => {
   const { visit, lease, holding, endedAtMs } = ended;
   const { retry } = visit.job;
-  await storeAside(deps.table, holding.occurrence, `error-${holding.fence}`, { ...failure.error }, endedAtMs);
+  await repeated(() =>
+    storeAside(deps.table, holding.occurrence, `error-${holding.fence}`, { ...failure.error }, endedAtMs),
+  );
   const error = shortError(failure.error);
   const failed = Number(lease.item["attempts"] ?? 0) + 1;
   if (failure.permanent || failed > retry.retries) {
@@ -88,13 +89,17 @@ const fail = async (deps: WorkDeps, ended: Ended, failure: Failure): Promise<Set
   const waitMs = failure.retryAfterMs ?? waitBeforeRetryMs(retry, failed, deps.random.fraction());
   const nextAttemptAtMs = endedAtMs + waitMs;
   const tries = triesOf(ended, error.message);
-  const answer = await repeated(deps, failAttempt(holding, { nextAttemptAtMs, tries, error }));
+  const answer = await repeated(() =>
+    deps.table.write(failAttempt(holding, { nextAttemptAtMs, tries, error })),
+  );
   return afterWaiting(deps, ended, { answer, nextAttemptAtMs, error });
 };
 
 const putOff = async (deps: WorkDeps, ended: Ended, waitMs: number): Promise<Settlement> => {
   const nextAttemptAtMs = ended.endedAtMs + waitMs;
-  const answer = await repeated(deps, snooze(ended.holding, { nextAttemptAtMs, tries: triesOf(ended) }));
+  const answer = await repeated(() =>
+    deps.table.write(snooze(ended.holding, { nextAttemptAtMs, tries: triesOf(ended) })),
+  );
   return afterWaiting(deps, ended, { answer, nextAttemptAtMs });
 };
 
@@ -136,7 +141,7 @@ const close = async (
 ): Promise<Settlement> => {
   const { visit, holding, endedAtMs } = ended;
   const tries = triesOf(ended, end.error?.message);
-  const answer = await repeated(deps, finish(holding, { ...end, nowMs: endedAtMs, tries }));
+  const answer = await repeated(() => deps.table.write(finish(holding, { ...end, nowMs: endedAtMs, tries })));
   const before = answer.item;
   const mine =
     before?.["own"] === visit.token && before["fence"] === holding.fence && before["st"] === end.state;
@@ -155,13 +160,16 @@ const stale = async (deps: WorkDeps, { visit, holding }: Ended): Promise<Settlem
 /** The handler has done its work: it is worth asking more than once before its result is given up. */
 const RECORD_TRIES = 3;
 
-/** Safe to repeat: each of these writes is refused once it has happened, and its refusal shows who wrote it. */
-const repeated = async ({ table }: WorkDeps, write: Write): Promise<WriteAnswer> => {
+/** Safe for these writes: a value aside is the same again, a transition is refused and shows who wrote it. */
+const repeated = async <Answer>(write: () => Promise<Answer>): Promise<Answer> => {
   for (let left = RECORD_TRIES - 1; left > 0; left--) {
-    const answer = await table.write(write).catch(() => undefined);
-    if (answer !== undefined) return answer;
+    const tried = await write().then(
+      (answer) => ({ answer }),
+      () => undefined,
+    );
+    if (tried !== undefined) return tried.answer;
   }
-  return table.write(write);
+  return write();
 };
 
 const triesOf = ({ lease, end, endedAtMs }: Ended, error?: string): Value =>
