@@ -5,6 +5,7 @@ import type { PreviousSuccess } from "../ports/attempts.ts";
 import type { Settlement } from "../ports/run-queue.ts";
 import { keepLease } from "./lease.ts";
 import { record } from "./record.ts";
+import { readAside } from "./side.ts";
 import { attemptNumber, inputOf, type Lease, type Visit, type WorkDeps } from "./visit.ts";
 
 /** Runs the handler under the lease, and records how it ended. */
@@ -52,9 +53,14 @@ const previousSuccess = async (
   const runs = await table.query({ ...range, descending: true, limit: PREVIOUS_RUNS });
   const last = runs.find((run) => run["st"] === "succeeded");
   if (last === undefined) return undefined;
-  const result = last["result"];
+  const slotKey = slotKeyInSortKey(String(last["sk"]));
+  const aside = last["sideResult"];
+  const result =
+    aside === undefined
+      ? last["result"]
+      : await readAside(table, { ...occurrence, slotKey }, `result-${String(aside)}`);
   return {
-    slotMs: slotMsOf(slotKeyInSortKey(String(last["sk"]))),
+    slotMs: slotMsOf(slotKey),
     finishedAtMs: Number(last["endedAtMs"]),
     ...(result === undefined ? {} : { result: result as Json }),
   };
