@@ -9,6 +9,8 @@ export interface Started {
   /** As the user would write it. */
   readonly folder: string;
   readonly isTemporary: boolean;
+  /** Do the other verbs find it by themselves? */
+  readonly isStandard: boolean;
   readonly attached: { readonly dynamodb?: string; readonly sqs?: string };
   readonly nowMs: number;
   readonly tookMs: number;
@@ -61,6 +63,7 @@ const plural = (count: number, word: string): string => `${count} ${word}${count
 export const bannerLines = (started: Started): readonly string[] => {
   const { manifest, nowMs, port, tookMs, version } = started;
   const pools = Object.keys(manifest.pools);
+  const where = started.isStandard ? "" : ` --data "${started.folder}"`;
   const example = manifest.jobs[0]?.name ?? "<job>";
   return [
     `belfry ${version} is ready after ${(tookMs / 1_000).toFixed(1)} s: ${plural(manifest.jobs.length, "job")}, ${plural(pools.length, "pool")} (${pools.join(", ")})`,
@@ -68,9 +71,9 @@ export const bannerLines = (started: Started): readonly string[] => {
     storeLine(started),
     `  operate router on http://127.0.0.1:${port}, logs in ${started.folder}/logs`,
     "in a second terminal:",
-    "  npx belfry list",
-    `  npx belfry run ${example} --wait`,
-    "  npx belfry runs",
+    `  npx belfry list${where}`,
+    `  npx belfry run ${example} --wait${where}`,
+    `  npx belfry runs${where}`,
     "Edit a file in jobs/ and it is loaded. Ctrl-C stops.",
   ];
 };

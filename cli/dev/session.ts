@@ -74,6 +74,7 @@ const showStart = (options: SessionOptions, build: ProjectBuild): void => {
     port: socket.port,
     folder: folder.path,
     isTemporary: settings.folder === undefined,
+    isStandard: settings.folder === join(settings.projectDir, ".belfry"),
     attached: settings.attached,
     nowMs,
     tookMs: nowMs - startedAtMs,

@@ -47,6 +47,7 @@ test("the first output names the jobs with their next slots in zone and UTC, and
     port: 4747,
     folder: "/app/.belfry",
     isTemporary: false,
+    isStandard: true,
     attached: { sqs: "http://127.0.0.1:9324" },
     nowMs: Date.parse("2026-10-07T12:00:00Z"),
     tookMs: 1_240,
