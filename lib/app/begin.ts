@@ -34,9 +34,8 @@ const tryToBegin = async (deps: WorkDeps, visit: Visit): Promise<Beginning | "ag
   const nowMs = clock.nowMs();
   const leaseUntilMs = nowMs + timings.leaseMs;
   const input = message.input ?? (job.input === null ? undefined : job.input);
-  if (message.input !== undefined && !fitsInline(message.input)) {
-    await storeAside(deps.table, occurrence, "input", message.input, nowMs);
-  }
+  const big = fitsInline(message.input) ? undefined : message.input;
+  if (big !== undefined) await storeAside(deps.table, occurrence, "input", big, nowMs);
   const answer = await deps.table.write(
     start({
       ...visit,
@@ -47,6 +46,7 @@ const tryToBegin = async (deps: WorkDeps, visit: Visit): Promise<Beginning | "ag
       trigger: message.trigger,
       queuedAtMs: message.queuedAtMs,
       ...(input !== undefined && fitsInline(input) ? { input } : {}),
+      ...(big === undefined ? {} : { sideInput: true }),
       ...(message.reason === undefined ? {} : { reason: message.reason }),
     }),
   );

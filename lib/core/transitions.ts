@@ -99,6 +99,8 @@ export interface Start {
   readonly trigger: Trigger;
   readonly queuedAtMs: number;
   readonly input?: Json;
+  /** The input that came with the message lies in SIDE. */
+  readonly sideInput?: boolean;
   readonly reason?: string;
 }
 
@@ -123,6 +125,7 @@ export const start = (wanted: Start): Write => {
       remove("nextAttemptAtMs"),
       ...born(wanted.queuedAtMs, wanted.trigger),
       ...(wanted.input === undefined ? [] : [setOnce("input", wanted.input)]),
+      ...(wanted.sideInput === undefined ? [] : [setOnce("sideInput", wanted.sideInput)]),
       ...(wanted.reason === undefined ? [] : [setOnce("reason", wanted.reason)]),
     ],
   };
