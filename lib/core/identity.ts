@@ -20,11 +20,18 @@ const RUN_ID =
 export const slotKeyOf = (slotMs: number): string => isoOf(slotMs);
 export const manualSlotKey = (atMs: number, suffix: string): string => `${isoOf(atMs)}-${suffix}`;
 
-const partsOf = (slotKey: string): { atMs: number; suffix: string | undefined } => {
-  const match = SLOT_KEY.exec(slotKey);
+const readSlotKey = (text: string): { atMs: number; suffix: string | undefined } | undefined => {
+  const match = SLOT_KEY.exec(text);
   const atMs = match?.[1] === undefined ? undefined : readInstant(match[1]);
-  if (atMs === undefined) throw new InvalidInput("invalid_slot_key", `"${slotKey}" is no slot key`);
-  return { atMs, suffix: match?.[2] };
+  return atMs === undefined ? undefined : { atMs, suffix: match?.[2] };
+};
+
+export const isSlotKey = (text: string): boolean => readSlotKey(text) !== undefined;
+
+const partsOf = (slotKey: string): { atMs: number; suffix: string | undefined } => {
+  const parts = readSlotKey(slotKey);
+  if (parts === undefined) throw new InvalidInput("invalid_slot_key", `"${slotKey}" is no slot key`);
+  return parts;
 };
 
 /** The instant in a slot key: the slot, or when the run by hand was asked for. */

@@ -1,5 +1,5 @@
 import { InvalidInput } from "./errors.ts";
-import { isManualKey, slotMsOf } from "./identity.ts";
+import { isManualKey, isSlotKey, slotMsOf } from "./identity.ts";
 import type { Json } from "./json.ts";
 
 /** What made the occurrence: its schedule, the watchdog in the schedule's place, a person, or a backfill. */
@@ -53,6 +53,7 @@ export const parseMessage = (body: string): RunMessage => {
   const { v, subject, slotKey, epoch, trigger, queuedAtMs, input, reason } = raw;
   if (v !== MESSAGE_VERSION) throw poison(`version ${JSON.stringify(v)} is not ${MESSAGE_VERSION}`);
   if (typeof subject !== "string" || typeof slotKey !== "string") throw poison("no subject or slotKey");
+  if (!isSlotKey(slotKey)) throw poison(`"${slotKey}" is no slot key`);
   if (typeof epoch !== "number" || !Number.isInteger(epoch) || epoch < 1) throw poison("no epoch");
   if (!isTrigger(trigger) || typeof queuedAtMs !== "number") throw poison("no trigger or queuedAtMs");
   return {
