@@ -38,7 +38,7 @@ export default defineJob({
     await new Promise((resolve) => setTimeout(resolve, 40));
     const query = new URLSearchParams({ run: runId, attempt: String(attempt), key: idempotencyKey("effect") });
     await fetch(${JSON.stringify(receiverUrl)} + "?" + query);
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    await new Promise((resolve) => setTimeout(resolve, 500));
     return { done: true };
   },
 });
@@ -55,16 +55,22 @@ const makeProject = async (receiverUrl: string): Promise<string> => {
 const runOf = async (stack: RunningStack, runId: string): Promise<RunView> =>
   runIn((await stack.call(`/v1/runs/${runId}`)).body);
 
-/** Asks for runs until so many are not over. */
+/** Asks for runs until so many are not over; all at once, so that most of them still wait when it returns. */
 const topUp = async (stack: RunningStack, runIds: Set<string>, over: Set<string>): Promise<void> => {
-  for (const runId of runIds) {
-    if (!over.has(runId) && isTerminal((await runOf(stack, runId)).state)) over.add(runId);
-  }
-  while (runIds.size - over.size < OPEN_RUNS) {
-    const { status, body } = await stack.call("/v1/jobs/effect/runs", { input: { n: runIds.size } });
-    if (status !== 202) throw new Error(`asking for a run answered ${status}: ${JSON.stringify(body)}`);
-    runIds.add(runIn(body).runId);
-  }
+  const known = [...runIds].filter((runId) => !over.has(runId));
+  await Promise.all(
+    known.map(async (runId) => {
+      if (isTerminal((await runOf(stack, runId)).state)) over.add(runId);
+    }),
+  );
+  const missing = OPEN_RUNS - (runIds.size - over.size);
+  await Promise.all(
+    Array.from({ length: missing }, async (_, n) => {
+      const { status, body } = await stack.call("/v1/jobs/effect/runs", { input: { n } });
+      if (status !== 202) throw new Error(`asking for a run answered ${status}: ${JSON.stringify(body)}`);
+      runIds.add(runIn(body).runId);
+    }),
+  );
 };
 
 const finish = async (stack: RunningStack, runIds: ReadonlySet<string>): Promise<readonly RunView[]> => {
