@@ -44,6 +44,8 @@ export interface Mapping {
 
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 5_000;
+/** So many failures in a row are told: fewer are an emulator that is started again, which is told by itself. */
+const SAID_AFTER = 5;
 /** SQS hands out no more than that in one receive. */
 const MOST_PER_RECEIVE = 10;
 const DELETE_TRIES = 5;
@@ -140,7 +142,7 @@ const slots = (concurrency: number) => {
  * What Lambda's event source mapping does between a queue and a function: receives, invokes with an `SQSEvent`,
  * deletes what the function has not reported as failed. A thrown error fails the whole batch. Nothing is made
  * visible by the mapping; visibility and redrive are the queue's own. Lives through a queue that goes away and
- * comes back, and says so once.
+ * comes back, and says so once where it stays away.
  */
 export const startMapping = (options: MappingOptions): Mapping => {
   const { batchSize = 1, concurrency, functionName, report, source, timers, waitSeconds = 20 } = options;
@@ -152,12 +154,12 @@ export const startMapping = (options: MappingOptions): Mapping => {
     const max = Math.min(invocations.free() * batchSize, MOST_PER_RECEIVE);
     try {
       const messages = await source.receive(max, waitSeconds);
-      if (failures > 0) report(`the queue of ${functionName} answers again`);
+      if (failures >= SAID_AFTER) report(`the queue of ${functionName} answers again`);
       failures = 0;
       return messages;
     } catch (error) {
       failures += 1;
-      if (failures === 1 && !stopped) {
+      if (failures === SAID_AFTER && !stopped) {
         report(`the queue of ${functionName} does not answer, trying on: ${reasonOf(error)}`);
       }
       if (!stopped) await pause(timers, waitBefore(failures));

@@ -8,7 +8,7 @@ const workers = (pid: number | undefined): readonly number[] =>
     .filter(({ command }) => command.endsWith("worker.ts"))
     .map((process) => process.pid);
 
-test("an edited job is loaded: new runs are the new version's, a running attempt keeps its own", async () => {
+test("an edited job is loaded: new runs are the new version's, a running attempt keeps its own, a new pool gets a worker", async () => {
   const gate = await makeGate();
   const project = makeProject({ "jobs/gated.ts": gatedJob(1) });
   const dev = await readyDev({ project });
@@ -34,4 +34,14 @@ test("an edited job is loaded: new runs are the new version's, a running attempt
   expect((await endOf(dev, first)).result).toMatchObject({ version: 1 });
   await allGone(old);
   expect(workers(dev.child.pid)).toHaveLength(1);
+
+  writeFileSync(
+    join(project, "belfry.config.ts"),
+    'import { defineConfig } from "belfry"; export default defineConfig({ pools: { slow: { concurrency: 2 } } });',
+  );
+  writeFileSync(join(project, "jobs", "third.ts"), gatedJob(3).replace("overlap", 'pool: "slow", overlap'));
+  await dev.line(/reloaded: gated, other, third/);
+  const fourth = await runJob(dev, "third", { gate: gate.url });
+  (await gate.next()).open();
+  expect((await endOf(dev, fourth)).result).toMatchObject({ version: 3 });
 });

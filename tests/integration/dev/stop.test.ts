@@ -82,6 +82,21 @@ test.each<[string, (npm: number) => void]>([
   expect(dev.output()).toMatch(/gated~\S+ {2}succeeded/);
 });
 
+test("kill -9 of the npm process, which no signal tells us, ends the stack too", async () => {
+  const project = makeProject({
+    "package.json": JSON.stringify({
+      type: "module",
+      scripts: { start: `exec '${process.execPath}' '${BIN}' dev` },
+    }),
+    "jobs/gated.ts": gatedJob(1),
+  });
+  const dev = await readyDev({ project, command: ["npm", "start", "--"] });
+  const pids = descendants(pidOf(dev)).map(({ pid }) => pid);
+  expect(pids.length).toBeGreaterThanOrEqual(4);
+  dev.child.kill("SIGKILL");
+  await allGone(pids);
+});
+
 test("a temporary stack runs beside another one, and leaves nothing behind", async () => {
   const project = makeProject({ "jobs/gated.ts": gatedJob(1) });
   await readyDev({ project });

@@ -144,22 +144,20 @@ test("no more invocations run at once than the concurrency, and no more messages
   expect(asked.map(({ max }) => max)).toEqual([2, 1, 1]);
 });
 
-test("a queue that goes away is said once, tried again after growing waits, and its return is said", async () => {
+test("a queue that goes away is tried again after growing waits; where it stays away, that and its return are said once", async () => {
   const { asked, clock, lines } = setup(async () => undefined);
-  asked[0]?.fail(new Error("refused"));
-  await settled();
-  expect(clock.waits()).toEqual([100]);
-  clock.advance(100);
-  await settled();
-  asked[1]?.fail(new Error("refused"));
-  await settled();
-  expect(clock.waits()).toEqual([200]);
-  clock.advance(200);
-  await settled();
-  asked[2]?.answer([]);
+  for (const [index, waitMs] of [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000].entries()) {
+    expect(lines).toHaveLength(index < 5 ? 0 : 1);
+    asked[index]?.fail(new Error("refused"));
+    await settled();
+    expect(clock.waits()).toEqual([waitMs]);
+    clock.advance(waitMs);
+    await settled();
+  }
+  asked[8]?.answer([]);
   await settled();
   expect(lines).toEqual([
-    expect.stringContaining("does not answer"),
+    expect.stringContaining("does not answer, trying on: refused"),
     expect.stringContaining("answers again"),
   ]);
 });
