@@ -21,6 +21,12 @@ const whyOf = (event: Record<string, unknown>): string => {
   return isText(why) ? `  ${why.split("\n", 1)[0]}` : "";
 };
 
+/** Slots that share a notice: missed while nothing ran. */
+const slotsOf = ({ count, from, to }: Record<string, unknown>): string => {
+  if (!isText(from) || !isText(to)) return "";
+  return from === to ? ` ${from}` : ` ${String(count)} slots, ${from} to ${to}`;
+};
+
 /** The wide event of an attempt that is over. */
 const attemptLine = (event: Record<string, unknown>): string => {
   const { attempt, durationMs, runId, state } = event;
@@ -29,14 +35,15 @@ const attemptLine = (event: Record<string, unknown>): string => {
 };
 
 const eventLine = (event: Record<string, unknown>): string | undefined => {
-  const { level, message, runId } = event;
+  const { job, level, message, runId } = event;
   if (!isText(message)) return undefined;
   if (message === "run" && isText(runId)) return attemptLine(event);
   const isLoud = /^(warn|error)/i.test(String(level));
   // What is only counted (a duplicate delivery, a watchdog's pass) is ordinary life.
   if (!isLoud && ("_aws" in event || !isText(runId))) return undefined;
+  const subject = [runId, job].find(isText);
   const mark = isLoud ? `${String(level).toLowerCase()}: ` : "";
-  return `${isText(runId) ? `${runId}  ` : ""}${mark}${message}${whyOf(event)}`;
+  return `${subject === undefined ? "" : `${subject}  `}${mark}${message}${slotsOf(event)}${whyOf(event)}`;
 };
 
 /**

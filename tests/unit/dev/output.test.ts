@@ -89,6 +89,20 @@ test.each([
     { level: "ERROR", message: "invocation-failed", why: "no table" },
     "error: invocation-failed  no table",
   ],
+  [
+    "slots missed while nothing ran",
+    {
+      level: "WARN",
+      message: "missed",
+      job: "a",
+      count: 3,
+      from: "2026-10-08T02:00:00Z",
+      to: "2026-10-08T04:00:00Z",
+      reason: "nothing dispatched it in time",
+      _aws: {},
+    },
+    "a  warn: missed 3 slots, 2026-10-08T02:00:00Z to 2026-10-08T04:00:00Z  nothing dispatched it in time",
+  ],
   ["what is only counted", { level: "INFO", message: "watchdog-pass", _aws: {} }, undefined],
 ])("of %s, people see one short line", (_name, event, line) => {
   expect(lineForPeople("worker-default", JSON.stringify(event))).toBe(line);
