@@ -67,10 +67,26 @@ export interface JobOptions<Input, Output> {
   readonly grace?: Duration;
   readonly stages?: readonly string[];
   readonly pool?: string;
+  /** What the handler may do on AWS. */
+  readonly permissions?: readonly Permission[];
+  /** Variables of its process; `{stage}` is filled in. */
+  readonly environment?: { readonly [variable: string]: string };
+  /** Variables filled from `ssm:<parameter>` or `secretsmanager:<secret>` when a worker starts; locally from `.env`. */
+  readonly secrets?: { readonly [variable: string]: string };
   /** Former names, the oldest first. */
   readonly renamedFrom?: string | readonly string[];
   /** What it returns is the run's result, as JSON carries it. */
   readonly handler: (ctx: JobContext<Output>) => unknown;
+}
+
+/** An IAM statement. Every job of the pool gets it, since they share a function. */
+export interface Permission {
+  readonly actions: string | readonly string[];
+  /** ARNs; `{stage}` is filled in, and `${NotesTable.Arn}` is a resource of the same serverless.yml. */
+  readonly resources: string | readonly string[];
+  readonly conditions?: {
+    readonly [operator: string]: { readonly [key: string]: string | readonly string[] };
+  };
 }
 
 type MisfirePolicy = "skip" | "latest" | "all";
@@ -101,6 +117,10 @@ export interface PoolOptions {
   readonly memory?: number;
   /** Runs at once, 2 to 1000. */
   readonly concurrency?: number;
+  /** Longest timeout that its jobs may have. */
+  readonly timeout?: Duration;
+  /** Ids of the network that its workers run in. */
+  readonly vpc?: { readonly securityGroups: readonly string[]; readonly subnets: readonly string[] };
 }
 
 /** The default export of `belfry.config.ts`. Checked when the project is built. */

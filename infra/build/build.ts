@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/pr
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import type { JobDefinition, Manifest } from "../../lib/core/job.ts";
+import { clashingNeeds } from "../../lib/core/job-needs.ts";
 import { checkConfig, faultsAgainst, type ProjectConfig } from "../../lib/core/project-config.ts";
 import { type Bundle, bundle, type Packages } from "./bundle.ts";
 import { type Evaluated, evaluate, type Finding } from "./evaluate.ts";
@@ -185,16 +186,17 @@ const judge = (
   for (const { file, definition } of jobs)
     if (known) faults.push(...faultsAgainst(known, definition).map((fault) => ({ file, ...fault })));
   faults.push(...clashes(jobs));
+  const definitions = jobs.map(({ definition }) => definition);
+  jobs.forEach(({ file, definition }, i) => {
+    faults.push(...clashingNeeds(definition, definitions.slice(0, i)).map((fault) => ({ file, ...fault })));
+  });
   if (faults.length > 0 || known === undefined) {
     const order = (file: string) => files.findIndex((name) => file.startsWith(name));
     return { ok: false, faults: faults.sort((a, b) => order(a.file) - order(b.file)) };
   }
   return {
     ok: true,
-    manifest: manifestOf(
-      known,
-      jobs.map(({ definition }) => definition),
-    ),
+    manifest: manifestOf(known, definitions),
   };
 };
 

@@ -1,7 +1,9 @@
 import { InvalidInput } from "./errors.ts";
 import { NAME_PATTERN } from "./identity.ts";
 import { DEFAULTS, type JobDefinition, type Misfire, type Retry } from "./job.ts";
+import { environment, permissions, secrets } from "./job-needs.ts";
 import type { Json } from "./json.ts";
+import { json } from "./read-json.ts";
 import {
   type Checked,
   choice,
@@ -32,27 +34,20 @@ const wait = duration({
   maxMs: 11 * HOUR_MS,
   why: "a queue can hide a message for twelve hours, its run included",
 });
-const POLICIES = ["skip", "latest", "all"] as const;
+/** As the HTTP API and the command line take it for one run. */
+const INPUT_KIB = 128;
 
-const json: Reader<Json> = (value, place) => {
-  try {
-    const carried: unknown = JSON.parse(JSON.stringify(value));
-    if (sameJson(carried, value)) return carried as Json;
-  } catch {
-    // Said below: a cycle, a BigInt or a function has no JSON text.
-  }
+const input: Reader<Json> = (value, place) => {
+  const read = json(value, place);
+  const bytes = read === undefined ? 0 : new TextEncoder().encode(JSON.stringify(read)).length;
+  if (bytes <= INPUT_KIB * 1024) return read;
   return place.fault(
-    "JSON cannot carry this value unchanged",
-    "use texts, numbers, booleans, null, lists and plain objects",
+    `the input has ${Math.ceil(bytes / 1024)} KiB of JSON; at most ${INPUT_KIB} fit`,
+    "store it elsewhere and give its place",
   );
 };
 
-const sameJson = (a: unknown, b: unknown): boolean => {
-  if (typeof a !== "object" || a === null || typeof b !== "object" || b === null) return Object.is(a, b);
-  const names = Object.keys(b);
-  if (Array.isArray(a) !== Array.isArray(b) || Object.keys(a).length !== names.length) return false;
-  return names.every((key) => sameJson(Reflect.get(a, key), Reflect.get(b, key)));
-};
+const POLICIES = ["skip", "latest", "all"] as const;
 
 const misfire: Reader<Partial<Misfire>> = (value, place) => {
   if (typeof value === "string") {
@@ -98,7 +93,7 @@ const timezone: Reader<string> = (value, place) => {
 };
 
 /** What later versions bring; named here so that whoever tries them hears "not yet", not "no such option". */
-const LATER = ["except", "alerts", "shards", "maxInFlight", "permissions", "environment", "secrets"];
+const LATER = ["except", "alerts", "shards", "maxInFlight"];
 
 const options = record(
   {
@@ -111,7 +106,7 @@ const options = record(
     dst: record({ gap: choice(["skip", "run-after"]), repeat: choice(["first", "last", "both"]) }),
     startsAt: text,
     endsAt: text,
-    input: json,
+    input,
     schema,
     overlap: choice(["skip", "allow"], ["queue", "replace"]),
     misfire,
@@ -125,6 +120,9 @@ const options = record(
     grace: duration({ maxMs: DAY_MS, why: "silence of a day is not to be overlooked" }),
     stages: listOf(name),
     pool: name,
+    permissions,
+    environment,
+    secrets,
     renamedFrom: oneOrMore(name),
     handler,
   },
@@ -148,11 +146,11 @@ export const checkJob = (given: unknown, fallbackName: string): Checked<JobDefin
   const misfireFor = misfireOf(read, place.inner("misfire.within"));
   const retryFor = retryOf(read, timing.schedules, place.inner("retry"));
   if (faults.length > 0 || jobName === undefined) return { ok: false, faults };
-  const { description, owner, runbook, stages } = read;
+  const { description, owner, runbook, stages, permissions, environment, secrets } = read;
   const value: JobDefinition = {
     name: jobName,
     subject: read.renamedFrom?.[0] ?? jobName,
-    ...defined({ description, owner, runbook, stages }),
+    ...defined({ description, owner, runbook, stages, permissions, environment, secrets }),
     schedules: timing.schedules.map(({ expression }) => expression),
     timezone: timing.timezone,
     dst: timing.dst,

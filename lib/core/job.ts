@@ -1,3 +1,4 @@
+import type { JobNeeds } from "./job-needs.ts";
 import type { Json } from "./json.ts";
 import { HOUR_MS, MINUTE_MS } from "./time.ts";
 
@@ -5,7 +6,7 @@ import { HOUR_MS, MINUTE_MS } from "./time.ts";
  * A job as data: what `defineJob` was given, checked, with every default filled in. It carries no handler, so it
  * travels: in the manifest of a deploy, in the table, to the dispatcher and the watchdog.
  */
-export interface JobDefinition {
+export interface JobDefinition extends JobNeeds {
   readonly name: string;
   /** The oldest name of the `renamedFrom` chain: history and claims are kept under it. */
   readonly subject: string;
@@ -21,7 +22,7 @@ export interface JobDefinition {
   readonly endsAtMs?: number;
   /** What the handler gets when a run has no input of its own. */
   readonly input: Json;
-  readonly overlap: "skip" | "allow";
+  readonly overlap: Overlap;
   readonly misfire: Misfire;
   /** Longest wait from the slot to the start before the run is `expired`. */
   readonly startDeadlineMs: number;
@@ -35,6 +36,17 @@ export interface JobDefinition {
   readonly stages?: readonly string[];
   readonly pool: string;
 }
+
+/**
+ * What becomes of a slot that finds earlier runs of its job not over: it is skipped, waits in slot order, stops and
+ * replaces the one before it, or runs beside it. `max` allows so many at once before `then` applies.
+ */
+export type Overlap =
+  | "skip"
+  | "queue"
+  | "replace"
+  | "allow"
+  | { readonly max: number; readonly then: "skip" | "queue" };
 
 export interface Misfire {
   /** Of the slots that nothing dispatched in time: run none, the newest `max`, or all up to `max`. */
@@ -80,6 +92,10 @@ export interface PoolDefinition {
   readonly memoryMb: number;
   /** Messages handled at once by one worker process. */
   readonly concurrency: number;
+  /** Longest timeout that a job of the pool may have; absent = as long as a function can run. */
+  readonly timeoutMs?: number;
+  /** The network that its workers run in. */
+  readonly vpc?: { readonly securityGroups: readonly string[]; readonly subnets: readonly string[] };
 }
 
 /**

@@ -1,10 +1,13 @@
 import { isConfig } from "./authoring.ts";
+import { durationText } from "./duration.ts";
 import { NAME_PATTERN } from "./identity.ts";
-import { DEFAULTS, type PoolDefinition } from "./job.ts";
+import { DEFAULTS, type JobDefinition, type PoolDefinition } from "./job.ts";
 import { NAME_HINT } from "./job-options.ts";
+import { LONGEST_TIMEOUT_MS } from "./pool.ts";
 import {
   type Checked,
   didYouMean,
+  duration,
   type Fault,
   isRecord,
   listOf,
@@ -13,6 +16,7 @@ import {
   placeOf,
   type Reader,
   record,
+  text,
 } from "./read-options.ts";
 
 export interface ProjectConfig {
@@ -23,14 +27,13 @@ export interface ProjectConfig {
 const DEFAULT_POOL: PoolDefinition = { memoryMb: 256, concurrency: 10 };
 const DEFAULT_STAGES = ["dev", "prod"];
 
-const pool = record(
-  {
-    memory: number({ min: 128, max: 10_240, whole: true }),
-    // Lambda's `maximumConcurrency` of a queue begins at 2.
-    concurrency: number({ min: 2, max: 1_000, whole: true }),
-  },
-  ["vpc"],
-);
+const pool = record({
+  memory: number({ min: 128, max: 10_240, whole: true }),
+  // Lambda's `maximumConcurrency` of a queue begins at 2.
+  concurrency: number({ min: 2, max: 1_000, whole: true }),
+  timeout: duration({ maxMs: LONGEST_TIMEOUT_MS, why: "a Lambda function ends after 15 minutes" }),
+  vpc: record({ securityGroups: listOf(text), subnets: listOf(text) }),
+});
 const name = matching(NAME_PATTERN, NAME_HINT);
 
 const pools: Reader<ProjectConfig["pools"]> = (value, place) => {
@@ -38,10 +41,18 @@ const pools: Reader<ProjectConfig["pools"]> = (value, place) => {
   const read = Object.entries(value).map(([poolName, given]): [string, PoolDefinition] => {
     const inner = place.inner(poolName);
     name(poolName, inner);
-    const { memory, concurrency } = pool(given, inner) ?? {};
+    const { memory, concurrency, timeout, vpc } = pool(given, inner) ?? {};
+    const { securityGroups, subnets } = vpc ?? {};
+    if (vpc && !(securityGroups && subnets))
+      inner.inner("vpc").fault("securityGroups and subnets are both needed", "a list of ids each");
     return [
       poolName,
-      { memoryMb: memory ?? DEFAULT_POOL.memoryMb, concurrency: concurrency ?? DEFAULT_POOL.concurrency },
+      {
+        memoryMb: memory ?? DEFAULT_POOL.memoryMb,
+        concurrency: concurrency ?? DEFAULT_POOL.concurrency,
+        ...(timeout !== undefined && { timeoutMs: timeout }),
+        ...(securityGroups && subnets && { vpc: { securityGroups, subnets } }),
+      },
     ];
   });
   return Object.fromEntries(read);
@@ -69,11 +80,19 @@ export const checkConfig = (exported: unknown): Checked<ProjectConfig> => {
 /** What a job names that the project does not have. */
 export const faultsAgainst = (
   config: ProjectConfig,
-  job: { readonly pool: string; readonly stages?: readonly string[] },
+  job: Pick<JobDefinition, "pool" | "stages" | "timeoutMs">,
 ): readonly Fault[] => {
   const faults: Fault[] = [];
   const known = Object.keys(config.pools);
-  if (!known.includes(job.pool)) faults.push(unknown("pool", job.pool, known));
+  const pool = config.pools[job.pool];
+  if (!pool) faults.push(unknown("pool", job.pool, known));
+  const longestMs = pool?.timeoutMs ?? LONGEST_TIMEOUT_MS;
+  if (pool && job.timeoutMs > longestMs)
+    faults.push({
+      field: "timeout",
+      message: `${durationText(job.timeoutMs)} is over what the pool "${job.pool}" allows, ${durationText(longestMs)}`,
+      hint: "choose another pool, a shorter timeout, or split the work",
+    });
   job.stages?.forEach((stage, i) => {
     if (!config.stages.includes(stage)) faults.push(unknown(`stages[${i}]`, stage, config.stages));
   });
