@@ -1,0 +1,170 @@
+import { expect, test } from "vitest";
+import { makeRunByHand, type RunByHandRequest } from "../../../lib/app/run-by-hand.ts";
+import { isManualKey } from "../../../lib/core/identity.ts";
+import { CONTROL_KEY, lockKey, runKey } from "../../../lib/core/items.ts";
+import { definition } from "../../support/definitions.ts";
+import { at, msOf, onLock, onRun, type Setup, setup } from "../../support/path.ts";
+
+const SLOT = "2026-12-31T23:00:00Z";
+const NOW = "2026-12-31T23:59:59.999Z";
+const side = definition({ name: "side", schedules: ["0 * * * *"], overlap: "allow", input: { from: "job" } });
+const single = definition({ name: "single", schedules: ["0 * * * *"] });
+
+const make = () => setup({ now: NOW, jobs: [side, single] });
+const byHand = (env: Setup, request: Partial<RunByHandRequest> = {}) =>
+  makeRunByHand(env.deps)({ job: side, ...request });
+
+test("a run by hand has a key of its own, its record before its message, and a note for the watchdog before both", async () => {
+  const env = make();
+  const answer = await byHand(env, { input: { day: 1 }, reason: "a customer asked" });
+  expect(answer).toEqual({ kind: "accepted", runId: "side~20261231T235959999Z-t00010" });
+  expect(env.calls.map((call) => call.slice(0, 7))).toEqual(["write 2", "write R", "send 20", "get con"]);
+  const message = env.lastSent();
+  expect(isManualKey(message.slotKey)).toBe(true);
+  expect(message).toMatchObject({ epoch: 1, trigger: "manual" });
+  expect(await env.run(message)).toMatchObject({
+    st: "queued",
+    trigger: "manual",
+    input: { day: 1 },
+    reason: "a customer asked",
+  });
+});
+
+test("two runs by hand in one millisecond are two runs", async () => {
+  const env = make();
+  const answers = await Promise.all([byHand(env), byHand(env)]);
+  expect(new Set(answers.map(({ runId }) => runId)).size).toBe(2);
+  expect(env.sent).toHaveLength(2);
+});
+
+test("the handler of a run by hand gets the run's own input, else the job's", async () => {
+  const env = make();
+  env.handle(() => ({ kind: "returned" }));
+  const inputs = [{ day: 1 }, "x".repeat(5_000), undefined];
+  for (const input of inputs) {
+    await byHand(env, input === undefined ? {} : { input });
+    await env.work(env.lastSent());
+  }
+  expect(env.attempts.map(({ request }) => request.input)).toEqual([
+    { day: 1 },
+    "x".repeat(5_000),
+    { from: "job" },
+  ]);
+});
+
+test("a big input is stored beside the record before the record says so", async () => {
+  const env = make();
+  await byHand(env, { input: "x".repeat(5_000) });
+  expect(env.calls.filter((call) => call.startsWith("write")).map((call) => call.slice(0, 7))).toEqual([
+    "write 2",
+    "write I",
+    "write R",
+  ]);
+  const run = await env.run(env.lastSent());
+  expect(run).toMatchObject({ st: "queued", sideInput: true });
+  expect(run).not.toHaveProperty("input");
+});
+
+test("a run by hand as a slot is that slot's one occurrence", async () => {
+  const env = make();
+  expect(await byHand(env, { slotMs: msOf(SLOT) })).toEqual({
+    kind: "accepted",
+    runId: "side~20261231T230000Z",
+  });
+  expect(await env.deliver(SLOT, ["side"])).toEqual(["duplicate"]);
+  expect(env.sent).toHaveLength(1);
+});
+
+test.each([
+  ["succeeded", "already done"],
+  ["queued", "already in flight"],
+  ["running", "already in flight"],
+  ["waiting", "already in flight"],
+  ["dead", "it ended dead"],
+])("a slot that is %s already is refused: %s", async (st, reason) => {
+  const env = make();
+  await env.put(runKey(at("side", SLOT)), { st, ep: 1 });
+  expect(await byHand(env, { slotMs: msOf(SLOT) })).toEqual({
+    kind: "refused",
+    runId: "side~20261231T230000Z",
+    state: st,
+    reason,
+  });
+  expect(env.sent).toEqual([]);
+});
+
+test("two people who ask for the same slot get it once", async () => {
+  const env = make();
+  const answers = await Promise.all([
+    byHand(env, { slotMs: msOf(SLOT) }),
+    byHand(env, { slotMs: msOf(SLOT) }),
+  ]);
+  expect(answers.map(({ kind }) => kind).sort()).toEqual(["accepted", "refused"]);
+});
+
+test("a record whose answer was lost and repeated is its own", async () => {
+  const env = make();
+  env.fail("write", "repeated", onRun);
+  expect(await byHand(env)).toMatchObject({ kind: "accepted" });
+  expect(env.sent).toHaveLength(1);
+});
+
+test("a slot that is only counted as delivered, and has no record, can be run", async () => {
+  const env = make();
+  await env.put(runKey(at("side", SLOT)), { dup: new Set(["someone"]) });
+  expect(await byHand(env, { slotMs: msOf(SLOT) })).toMatchObject({ kind: "accepted" });
+});
+
+// A job with an overlap limit.
+
+test("a run by hand takes the lock as a run by hand", async () => {
+  const env = make();
+  await byHand(env, { job: single });
+  const { slotKey } = env.lastSent();
+  expect(await env.lock("single")).toMatchObject({ held: 1, [`h#${slotKey}`]: { e: 1, c: 1 } });
+  expect(await env.lock("single")).not.toHaveProperty("top");
+});
+
+test("a run by hand is refused while another run of the job is not over, and says which", async () => {
+  const env = make();
+  await env.deliver(SLOT, ["single"]);
+  expect(await byHand(env, { job: single })).toMatchObject({
+    kind: "refused",
+    state: "blocked",
+    reason: "single~20261231T230000Z is not over",
+  });
+  expect(await byHand(env, { job: single, slotMs: msOf(SLOT) })).toMatchObject({
+    kind: "refused",
+    state: "queued",
+    reason: "already in flight",
+  });
+  expect(env.sent).toHaveLength(1);
+});
+
+test("a lock that a crash left behind does not refuse a run by hand", async () => {
+  const env = make();
+  const { slotKey } = at("single", SLOT);
+  await env.put(lockKey("single"), { held: 1, [`h#${slotKey}`]: { e: 1, o: "x", at: 1, c: 0 } });
+  await env.put(runKey(at("single", SLOT)), { st: "succeeded", ep: 1 });
+  expect(await byHand(env, { job: single })).toMatchObject({ kind: "accepted" });
+});
+
+test("a run that takes the lock first makes a run by hand wait, which says so", async () => {
+  const env = make();
+  env.meanwhile("write", onLock, () => env.deliver(SLOT, ["single"]));
+  expect(await byHand(env, { job: single })).toMatchObject({
+    kind: "accepted",
+    notice: "it waits for the run before it",
+  });
+  expect(env.sent).toHaveLength(1);
+});
+
+test("a run by hand of a paused job goes ahead, and says so", async () => {
+  const env = make();
+  await env.put(CONTROL_KEY, { "p#side": { at: 1 } });
+  expect(await byHand(env)).toMatchObject({
+    kind: "accepted",
+    notice: "the job is paused; a run by hand goes ahead all the same",
+  });
+  expect(env.sent).toHaveLength(1);
+});
