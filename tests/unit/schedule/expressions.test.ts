@@ -35,6 +35,12 @@ describe("a refusal", () => {
       "write it as two ranges, or swap its ends",
     ],
     ["*/0 * * * *", "minute", "minute: step '0' is not a number from 1 to 59", "minute takes 0-59"],
+    [
+      "*/60 * * * *",
+      "minute",
+      "minute: step 60 is larger than 59, so it would never step",
+      "minute takes 0-59",
+    ],
     ["0 0 30 2 *", "day-of-month", "day-of-month '30' never comes in month '2'", undefined],
     ["0 0 31 4 *", "day-of-month", "day-of-month '31' never comes in month '4'", undefined],
     ["0 0 31 2,4,6 *", "day-of-month", "day-of-month '31' never comes in month '2,4,6'", undefined],

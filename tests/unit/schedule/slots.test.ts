@@ -64,6 +64,14 @@ describe("months of different length", () => {
     ]);
   });
 
+  test("days counted from the end pass over months that are too short", () => {
+    expect(slotsAfter("0 0 L-30 * *", "2026-01-02T00:00Z", 3)).toEqual([
+      "2026-03-01T00:00Z",
+      "2026-05-01T00:00Z",
+      "2026-07-01T00:00Z",
+    ]);
+  });
+
   test("a date that comes in one of its months is fine, and a leap day waits for its year", () => {
     expect(slotsAfter("0 0 31 4,5 *", "2026-01-01T00:00Z", 1)).toEqual(["2026-05-31T00:00Z"]);
     expect(slotsAfter("0 0 29 2 *", "2026-01-01T00:00Z", 1)).toEqual(["2028-02-29T00:00Z"]);
