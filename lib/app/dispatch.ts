@@ -26,10 +26,10 @@ export const dispatch = async (
   event: unknown,
   requestId: string,
 ): Promise<readonly DispatchOutcome[]> => {
-  const { subjects, slotMs } = parseSchedulerEvent(event);
+  const { subjects, slotMs, isTick } = parseSchedulerEvent(event);
   const control = await deps.table.get(CONTROL_KEY, { consistent: false });
   const settled = await Promise.allSettled(
-    subjects.map((subject) => dispatchOne(deps, { subject, slotMs, requestId, control })),
+    subjects.map((subject) => dispatchOne(deps, { subject, slotMs, isTick, requestId, control })),
   );
   const failures = settled.flatMap((one): unknown[] => (one.status === "rejected" ? [one.reason] : []));
   if (failures.length === 1) throw failures[0];
@@ -40,20 +40,19 @@ export const dispatch = async (
 interface Delivery {
   readonly subject: string;
   readonly slotMs: number;
+  readonly isTick: boolean;
   readonly requestId: string;
   readonly control: Item | undefined;
 }
 
-const dispatchOne = async (
-  deps: DispatchDeps,
-  { subject, slotMs, requestId, control }: Delivery,
-): Promise<DispatchOutcome> => {
+const dispatchOne = async (deps: DispatchDeps, delivery: Delivery): Promise<DispatchOutcome> => {
+  const { subject, slotMs, requestId, control } = delivery;
   const job = deps.jobs.bySubject(subject);
   if (job === undefined) {
     throw new InvalidInput("unknown_job", `no job "${subject}" in this deployment`, { field: "subjects" });
   }
   const nowMs = deps.clock.nowMs();
-  if (!isExpected(deps, job, slotMs)) return "off-schedule";
+  if (!isExpected(deps, job, delivery)) return "off-schedule";
   const occurrence = { subject, slotKey: slotKeyOf(slotMs) };
   const mark = { occurrence, nowMs, trigger: "schedule" } as const;
   if (slotMs < nowMs - OLDEST_DELIVERY_MS) {
@@ -75,10 +74,14 @@ const dispatchOne = async (
 };
 
 /** A schedule may tick finer than the job's slots; those instants are nothing. Any other stray one is said. */
-const isExpected = ({ jobs, journal }: DispatchDeps, job: JobDefinition, slotMs: number): boolean => {
+const isExpected = (
+  { jobs, journal }: DispatchDeps,
+  job: JobDefinition,
+  { slotMs, isTick }: Delivery,
+): boolean => {
   const schedule = jobs.scheduleOf(job);
   if (jobs.firesHere(job) && schedule?.has(slotMs) === true) return true;
-  if (schedule?.aws.kind !== "superset") {
+  if (!isTick && schedule?.aws.kind !== "superset") {
     journal.notice("warn", "off-schedule-event", { job: job.name, slot: shortIsoOf(slotMs) });
   }
   return false;

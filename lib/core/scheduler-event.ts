@@ -6,6 +6,8 @@ export interface SchedulerEvent {
   readonly subjects: readonly string[];
   /** The instant the schedule names. */
   readonly slotMs: number;
+  /** A tick that jobs share: finer than their slots, and so nothing is amiss when it names none of them. */
+  readonly isTick: boolean;
 }
 
 const EVENT_VERSION = 1;
@@ -14,9 +16,10 @@ const EVENT_VERSION = 1;
  * The schedule's input, as it stands in EventBridge; Scheduler puts the facts of each delivery in place of the
  * context attributes. See https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html
  */
-export const schedulerInput = (subjects: readonly string[]) => ({
+export const schedulerInput = (subjects: readonly string[], { isTick = false } = {}) => ({
   version: EVENT_VERSION,
   subjects,
+  ...(isTick ? { tick: true } : {}),
   scheduledTime: "<aws.scheduler.scheduled-time>",
   scheduleArn: "<aws.scheduler.schedule-arn>",
   executionId: "<aws.scheduler.execution-id>",
@@ -40,7 +43,7 @@ export const parseSchedulerEvent = (event: unknown): SchedulerEvent => {
       hint: "invoke the dispatcher only by the schedules that Belfry deploys; to run a job by hand use `belfry run`",
     });
   if (!isRecord(event)) throw unknown("not an object", "event");
-  const { version, subjects, scheduledTime } = event;
+  const { version, subjects, scheduledTime, tick } = event;
   if (version !== EVENT_VERSION)
     throw unknown(`version ${JSON.stringify(version)} is not ${EVENT_VERSION}`, "version");
   if (!Array.isArray(subjects) || subjects.length === 0 || !subjects.every(isText))
@@ -50,5 +53,5 @@ export const parseSchedulerEvent = (event: unknown): SchedulerEvent => {
     throw unknown(`the scheduler left ${scheduledTime} unfilled`, "scheduledTime");
   const slotMs = readInstant(scheduledTime);
   if (slotMs === undefined) throw unknown(`"${scheduledTime}" is no instant`, "scheduledTime");
-  return { subjects, slotMs };
+  return { subjects, slotMs, isTick: tick === true };
 };
