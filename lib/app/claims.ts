@@ -15,10 +15,25 @@ import {
   waitersOf,
 } from "../core/lock.ts";
 import type { Trigger } from "../core/message.ts";
-import { claim, countDuplicate, hasRoomForDuplicate, markAbsent } from "../core/transitions.ts";
+import {
+  askToStop,
+  claim,
+  countDuplicate,
+  hasRoomForDuplicate,
+  markAbsent,
+  markCancelled,
+} from "../core/transitions.ts";
 import type { Item } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
-import { isLocked, type LockDeps, maxHolders, release, releaseEnded, wakeWaiters } from "./lock-keeper.ts";
+import {
+  isLocked,
+  type LockDeps,
+  maxHolders,
+  policyOf,
+  release,
+  releaseEnded,
+  wakeWaiters,
+} from "./lock-keeper.ts";
 
 /** An occurrence that should run. */
 export interface Ask {
@@ -37,6 +52,9 @@ export type ClaimOutcome = "claimed" | "waiting" | "duplicate" | "skipped";
 
 /** A live slot waits behind a run by hand, but one at most, so that live slots do not pile up. */
 const MAX_LIVE_WAITERS = 1;
+
+/** With `queue`; a job that falls further behind than that has a problem that waiting does not solve. */
+const MAX_QUEUED = 16;
 
 /** Refusals that each changed the lock; more in a row than processes can cause means a broken invariant. */
 const MAX_LOOKS = 200;
@@ -128,15 +146,32 @@ const decide = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> => {
   if (holding !== undefined) return meetOwnHolder(deps, refusal, holding);
   const waiting = waitersOf(lock).find((waiter) => waiter.slotKey === slotKey);
   if (waiting !== undefined) return meetOwnWaiter(deps, refusal, waiting);
-  if (hasRoom(lock, maxHolders(ask.job))) {
-    if (runUnread) return readOwnRun(deps, refusal);
-    if (!isQueueFull(refusal)) return join(deps, refusal);
-    await wakeWaiters(deps, ask.job, lock);
-    return AGAIN;
+  const policy = policyOf(ask.job);
+  if (policy === "replace" && isSuperseded(refusal)) {
+    return skip(deps, refusal, { reason: "a newer occurrence is there already", blockedBy: undefined });
   }
+  const room = hasRoom(lock, maxHolders(ask.job));
+  if (runUnread && (room || policy !== "skip")) return readOwnRun(deps, refusal);
+  if (room) return joinWhereThereIsRoom(deps, refusal);
   if (await releaseEnded(deps, ask.job, lock)) return AGAIN;
-  return contender.class === 0 ? blockedLiveSlot(deps, refusal) : join(deps, refusal);
+  if (contender.class !== 0) return join(deps, refusal);
+  if (policy === "replace") return replaceHolder(deps, refusal);
+  return policy === "skip" ? skipOrJoin(deps, refusal) : queueUp(deps, refusal);
 };
+
+/** There is room, and somebody waits for it: in line, unless the line is full and must move first. */
+const joinWhereThereIsRoom = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> => {
+  if (!isQueueFull(refusal)) return join(deps, refusal);
+  await wakeWaiters(deps, refusal.ask.job, refusal.lock);
+  return AGAIN;
+};
+
+/** With `replace`, a live slot that comes late finds a newer one holding or waiting: it has been replaced already. */
+const isSuperseded = ({ ask, contender, lock }: Refusal): boolean =>
+  contender.class === 0 &&
+  [...holdersOf(lock), ...waitersOf(lock)].some(
+    (entry) => entry.class === 0 && entry.slotKey > ask.occurrence.slotKey,
+  );
 
 const meetOwnHolder = async (deps: ClaimDeps, refusal: Refusal, holding: Holder): Promise<Look> => {
   const { ask, token } = refusal;
@@ -173,22 +208,57 @@ const readOwnRun = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> => {
   return { kind: "again", contender: { ...contender, class: itsClass } };
 };
 
-/** Only live slots are counted, and only a live slot is refused. */
-const isQueueFull = ({ contender, lock }: Refusal): boolean =>
-  contender.class === 0 && waitersOf(lock).filter((waiter) => waiter.class === 0).length >= MAX_LIVE_WAITERS;
+/** Only live slots are counted, and only a live slot is refused; one that replaces waits in any case. */
+const isQueueFull = ({ ask, contender, lock }: Refusal): boolean => {
+  const policy = policyOf(ask.job);
+  if (contender.class !== 0 || policy === "replace") return false;
+  const live = waitersOf(lock).filter((waiter) => waiter.class === 0).length;
+  return live >= (policy === "queue" ? MAX_QUEUED : MAX_LIVE_WAITERS);
+};
+
+const blockerOf = ({ ask, lock }: Refusal): string | undefined => {
+  const [blocker] = holdersOf(lock);
+  return blocker && runIdOf({ ...ask.occurrence, slotKey: blocker.slotKey });
+};
 
 /** Every place is taken by a run that is not over. A live slot skips only for live ones. */
-const blockedLiveSlot = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> => {
-  const { ask, runUnread, lock } = refusal;
-  const holders = holdersOf(lock);
-  const [blocker] = holders;
-  const blockedBy = blocker && runIdOf({ ...ask.occurrence, slotKey: blocker.slotKey });
-  if (holders.every((holder) => holder.class === 0)) {
+const skipOrJoin = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> => {
+  if (holdersOf(refusal.lock).every((holder) => holder.class === 0)) {
+    const blockedBy = blockerOf(refusal);
     return skip(deps, refusal, { reason: "the run before it is not over", blockedBy });
   }
-  if (runUnread) return readOwnRun(deps, refusal);
-  if (!isQueueFull(refusal)) return join(deps, refusal);
-  return skip(deps, refusal, { reason: "queue full", blockedBy });
+  return refusal.runUnread ? readOwnRun(deps, refusal) : queueUp(deps, refusal);
+};
+
+const queueUp = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> =>
+  isQueueFull(refusal)
+    ? skip(deps, refusal, { reason: "queue full", blockedBy: blockerOf(refusal) })
+    : join(deps, refusal);
+
+/** The newest slot waits, and the live run in its way is asked to stop; a parked one waits for a person. */
+const replaceHolder = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> => {
+  const { ask, token, lock } = refusal;
+  const [holder] = holdersOf(lock);
+  if (holder === undefined || holder.class !== 0) return join(deps, refusal);
+  const occurrence = { ...ask.occurrence, slotKey: holder.slotKey };
+  const nowMs = deps.clock.nowMs();
+  const asked = await deps.table.write(askToStop(occurrence, holder.epoch, nowMs));
+  const state = asked.item?.["st"];
+  if (asked.written || state === "parked" || state === "running") return join(deps, refusal);
+  await deps.table.write(
+    markCancelled({
+      occurrence,
+      epoch: holder.epoch,
+      token,
+      nowMs,
+      trigger: "schedule",
+      reason: "replaced",
+      locked: true,
+      parkedToo: false,
+    }),
+  );
+  // Over now, or started meanwhile: the next look releases it, or asks it to stop.
+  return AGAIN;
 };
 
 /** T8, skipped by overlap. */

@@ -1,6 +1,6 @@
 import { slotKeyOf } from "../core/identity.ts";
 import { definitionKey, runKey, runRange } from "../core/items.ts";
-import type { JobDefinition } from "../core/job.ts";
+import type { JobDefinition, Overlap } from "../core/job.ts";
 import type { JobList } from "../core/job-list.ts";
 import { isTerminal, type RunState, type RunView } from "../core/run.ts";
 import { shortIsoOf } from "../core/time.ts";
@@ -120,6 +120,9 @@ export const makeListJobs = ({ table, jobs, clock }: ListJobsDeps) => {
   };
 };
 
+const overlapText = (overlap: Overlap): string =>
+  typeof overlap === "object" ? `${overlap.max} at once, then ${overlap.then}` : overlap;
+
 const summaryOf = (
   job: JobDefinition,
   seen: { jobs: JobList; nowMs: number; isOverdue: boolean; runs: readonly RunView[] },
@@ -136,7 +139,7 @@ const summaryOf = (
     inWords: schedule?.describe("en") ?? null,
     timezone: job.timezone,
     pool: job.pool,
-    overlap: job.overlap,
+    overlap: overlapText(job.overlap),
     nextSlot: nextMs === undefined ? null : shortIsoOf(nextMs),
     lastRun:
       last === undefined

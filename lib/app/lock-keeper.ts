@@ -11,11 +11,17 @@ import {
   waitersOf,
 } from "../core/lock.ts";
 import { isTerminal } from "../core/run.ts";
+import { markCancelled } from "../core/transitions.ts";
 import type { Item } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
 
 /** How many runs of a job with an overlap lock may be open at once. */
-export const maxHolders = (_job: JobDefinition): number => 1;
+export const maxHolders = ({ overlap }: JobDefinition): number =>
+  typeof overlap === "object" ? overlap.max : 1;
+
+/** What a slot does that finds every place taken. */
+export const policyOf = ({ overlap }: JobDefinition): "skip" | "queue" | "replace" | "allow" =>
+  typeof overlap === "object" ? overlap.then : overlap;
 
 export const isLocked = (job: JobDefinition): boolean => job.overlap !== "allow";
 
@@ -61,6 +67,34 @@ const handOverOnce = async (deps: LockDeps, job: JobDefinition, lock: Item): Pro
   return (await deps.table.write(mend)).item;
 };
 
+/**
+ * Of several live slots that wait to replace a run only the newest may: the others end as replaced. One that is not
+ * over and yet refuses to end has the lock by now, and keeps it.
+ */
+const supersedeOlder = async (deps: LockDeps, job: JobDefinition, lock: Item): Promise<Item> => {
+  const live = waitersOf(lock).filter((waiter) => waiter.class === 0);
+  if (policyOf(job) !== "replace" || live.length < 2) return lock;
+  let seen = lock;
+  for (const { slotKey, epoch, text } of live.slice(0, -1)) {
+    const occurrence = { subject: job.subject, slotKey };
+    const answer = await deps.table.write(
+      markCancelled({
+        occurrence,
+        epoch,
+        token: deps.random.token(),
+        nowMs: deps.clock.nowMs(),
+        trigger: "schedule",
+        reason: "replaced",
+        locked: true,
+        parkedToo: false,
+      }),
+    );
+    if (!isTerminal(String(answer.item?.["st"]))) continue;
+    seen = (await deps.table.write(removeWaiter(job.subject, text))).item ?? seen;
+  }
+  return seen;
+};
+
 /** Gives the lock to those who wait, while there is room. `lock` is the item as it was last seen. */
 export const wakeWaiters = async (
   deps: LockDeps,
@@ -68,7 +102,7 @@ export const wakeWaiters = async (
   lock: Item | undefined,
 ): Promise<void> => {
   let seen = lock;
-  while (seen !== undefined) seen = await handOverOnce(deps, job, seen);
+  while (seen !== undefined) seen = await handOverOnce(deps, job, await supersedeOlder(deps, job, seen));
 };
 
 /** Removes the run's entry among the waiters or, if it got the lock meanwhile, among the holders. */

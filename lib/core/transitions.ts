@@ -11,8 +11,10 @@ import {
   type Change,
   type Condition,
   equals,
+  exists,
   increment,
   lessThan,
+  not,
   remove,
   set,
   setOnce,
@@ -373,6 +375,81 @@ export const markDead = (mark: MarkDead): Write => {
     ],
   };
 };
+
+export interface MarkCancelled {
+  readonly occurrence: Occurrence;
+  readonly epoch: number;
+  readonly token: string;
+  readonly nowMs: number;
+  readonly trigger: Trigger;
+  readonly reason: string;
+  /** The job has a lock, so a claimed run has no record before it starts. */
+  readonly locked: boolean;
+  /** A person decided: then a parked run ends too. */
+  readonly parkedToo: boolean;
+}
+
+/** T8, cancelled: a run that nobody carries out at this instant. A running one is asked to stop (T12). */
+export const markCancelled = (mark: MarkCancelled): Write => {
+  const { occurrence, epoch, token, nowMs, locked, parkedToo } = mark;
+  const states = ["queued", "waiting", ...(parkedToo ? ["parked"] : [])];
+  const open = all(equals("ep", epoch), any(...states.map((state) => equals("st", state))));
+  return {
+    key: runKey(occurrence),
+    condition: locked && epoch === 1 ? any(open, absent("st")) : open,
+    changes: [
+      set("st", "cancelled"),
+      setOnce("ep", epoch),
+      set("own", token),
+      increment("fence", 1),
+      set("endedAtMs", nowMs),
+      set("reason", mark.reason),
+      remove("leaseUntilMs"),
+      remove("nextAttemptAtMs"),
+      ...born(nowMs, mark.trigger),
+      ...listedAsBad({ occurrence, atMs: nowMs }),
+    ],
+  };
+};
+
+/** Everything that a person may try again. From `succeeded` there is no way out. */
+const RETRIABLE_STATES = ["dead", "parked", "skipped", "missed", "expired", "cancelled"] as const;
+
+/** Retry: the same run, as a new attempt set. The fence stays, so that nothing of an earlier set can write. */
+export const reopen = (occurrence: Occurrence, seenEpoch: number, token: string, nowMs: number): Write => ({
+  key: runKey(occurrence),
+  condition: all(equals("ep", seenEpoch), any(...RETRIABLE_STATES.map((state) => equals("st", state)))),
+  changes: [
+    set("st", "queued"),
+    set("ep", seenEpoch + 1),
+    set("attempts", 0),
+    set("crashes", 0),
+    set("own", token),
+    set("reopenedAtMs", nowMs),
+    // Kept from now, not from its first claim: a message of this set may travel as long as any other.
+    set("expiresAtS", expiresAtS(nowMs)),
+    ...[
+      "cancelAtMs",
+      "leaseUntilMs",
+      "nextAttemptAtMs",
+      "endedAtMs",
+      "reason",
+      "blockedBy",
+      "error",
+      "sideError",
+      "badMonth",
+      "badKey",
+      "nudges",
+    ].map((name) => remove(name)),
+  ],
+});
+
+/** A bad ending that somebody has seen: off the list, and still in the history. */
+export const dismiss = (occurrence: Occurrence, nowMs: number): Write => ({
+  key: runKey(occurrence),
+  condition: all(exists("badKey"), not(equals("st", "parked"))),
+  changes: [set("dismissedAtMs", nowMs), remove("badMonth"), remove("badKey")],
+});
 
 /** T12: ask a running run to stop; its holder sees it at the next renewal. */
 export const askToStop = (occurrence: Occurrence, epoch: number, nowMs: number): Write => ({

@@ -1,0 +1,183 @@
+import { Conflict, InvalidInput } from "../core/errors.ts";
+import { type Occurrence, runIdOf, slotKeyOf } from "../core/identity.ts";
+import { CONTROL_KEY, lockKey, runKey } from "../core/items.ts";
+import type { JobDefinition } from "../core/job.ts";
+import { type Holder, holdersOf, type Waiter, waitersOf } from "../core/lock.ts";
+import { isTrigger } from "../core/message.ts";
+import { isTerminal } from "../core/run.ts";
+import { isoOf } from "../core/time.ts";
+import { askToStop, dismiss, markCancelled, reopen } from "../core/transitions.ts";
+import { type Item, remove, set } from "../core/write.ts";
+import { claimAndSend } from "./claims.ts";
+import type { Deps } from "./deps.ts";
+import { isLocked, release } from "./lock-keeper.ts";
+import { lookAt } from "./looks.ts";
+
+type OperatorDeps = Omit<Deps, "timers">;
+
+/** A run that a person points at. */
+export interface Pointed {
+  readonly job: JobDefinition;
+  readonly occurrence: Occurrence;
+}
+
+const refused = (occurrence: Occurrence, state: string, why: string): Conflict =>
+  new Conflict(
+    state === "succeeded" ? "already_done" : "refused",
+    `run ${runIdOf(occurrence)} is ${state}: ${why}`,
+  );
+
+/**
+ * Runs an ended or parked run again, under the identity it has, with a new set of attempts.
+ * @throws Conflict when it succeeded, or is not over
+ */
+export const retryRun = async (deps: OperatorDeps, { job, occurrence }: Pointed): Promise<void> => {
+  const run = await deps.table.get(runKey(occurrence), { consistent: true });
+  const state = String(run?.["st"] ?? "queued");
+  const epoch = Number(run?.["ep"] ?? 1);
+  const nowMs = deps.clock.nowMs();
+  const token = deps.random.token();
+  // Noted first: a crash after the next write leaves a queued run whose message nobody sent.
+  await lookAt(deps, occurrence, nowMs + deps.timings.firstLookMs);
+  const answer = await deps.table.write(reopen(occurrence, epoch, token, nowMs));
+  const mine = answer.item?.["own"] === token && answer.item["ep"] === epoch + 1;
+  if (!answer.written && !mine) {
+    throw refused(occurrence, state, state === "succeeded" ? "it is done" : "it is on its way");
+  }
+  const trigger = run?.["trigger"];
+  await claimAndSend(
+    deps,
+    {
+      job,
+      occurrence,
+      epoch: epoch + 1,
+      trigger: isTrigger(trigger) ? trigger : "manual",
+      queuedAtMs: nowMs,
+      recorded: true,
+    },
+    token,
+  );
+};
+
+export type CancelOutcome = "cancelled" | "stopping";
+
+/**
+ * Ends a run that is not over. A running one is asked to stop: its holder sees that at its next renewal.
+ * @throws Conflict when it is over, InvalidInput when there is no such run
+ */
+export const cancelRun = async (
+  deps: OperatorDeps,
+  { job, occurrence }: Pointed,
+  reason: string,
+): Promise<CancelOutcome> => {
+  const run = await deps.table.get(runKey(occurrence), { consistent: true });
+  const nowMs = deps.clock.nowMs();
+  const epoch = Number(run?.["ep"] ?? 1);
+  if (run?.["st"] === undefined) await mustBeClaimed(deps, job, occurrence);
+  if (run?.["st"] === "running") {
+    const asked = await deps.table.write(askToStop(occurrence, epoch, nowMs));
+    if (asked.written || asked.item?.["st"] === "running") return "stopping";
+  }
+  const token = deps.random.token();
+  const trigger = run?.["trigger"];
+  const mark = {
+    occurrence,
+    epoch,
+    token,
+    nowMs,
+    trigger: isTrigger(trigger) ? trigger : "schedule",
+    reason,
+    locked: isLocked(job),
+    parkedToo: true,
+  } as const;
+  const answer = await deps.table.write(markCancelled(mark));
+  if (!answer.written && answer.item?.["own"] !== token) {
+    throw refused(occurrence, String(answer.item?.["st"]), "it cannot be cancelled any more");
+  }
+  if (isLocked(job)) await release(deps, { job, occurrence, epoch });
+  return "cancelled";
+};
+
+/** Without a record there is only what the lock lists; a run that nobody asked for cannot be cancelled. */
+const mustBeClaimed = async (
+  { table }: OperatorDeps,
+  { subject }: JobDefinition,
+  occurrence: Occurrence,
+): Promise<void> => {
+  const lock = await table.get(lockKey(subject), { consistent: true });
+  const entries: readonly (Holder | Waiter)[] = [...holdersOf(lock), ...waitersOf(lock)];
+  if (entries.some(({ slotKey }) => slotKey === occurrence.slotKey)) return;
+  throw new InvalidInput("unknown_run", `there is no run ${runIdOf(occurrence)}`, { field: "run" });
+};
+
+/**
+ * Takes a run that ended badly off the list of those; its record stays.
+ * @throws Conflict when it is not on the list
+ */
+export const dismissRun = async (deps: OperatorDeps, { occurrence }: Pointed): Promise<void> => {
+  const answer = await deps.table.write(dismiss(occurrence, deps.clock.nowMs()));
+  if (answer.written) return;
+  const state = String(answer.item?.["st"] ?? "unknown");
+  const why = isTerminal(state) ? "it is not on the list" : "only a run that ended badly can be dismissed";
+  throw refused(occurrence, state, why);
+};
+
+const writeControl = ({ table }: OperatorDeps, changes: Parameters<typeof set>[]): Promise<unknown> =>
+  table.write({ key: CONTROL_KEY, changes: changes.map(([path, value]) => set(path, value)) });
+
+const pauseEntry = ({ subject }: JobDefinition): string => `p#${subject}`;
+const skipEntry = ({ subject }: JobDefinition): string => `n#${subject}`;
+
+/** From now on, slots are recorded as skipped; with `untilMs`, that slot is the first to fire again. */
+export const pauseJob = async (
+  deps: OperatorDeps,
+  job: JobDefinition,
+  pause: { readonly reason: string; readonly untilMs?: number },
+): Promise<void> => {
+  const until = pause.untilMs === undefined ? {} : { until: pause.untilMs };
+  const entry = { at: deps.clock.nowMs(), reason: pause.reason, ...until };
+  await writeControl(deps, [[pauseEntry(job), entry]]);
+};
+
+/** @throws Conflict when the job is not paused */
+export const resumeJob = async (deps: OperatorDeps, job: JobDefinition): Promise<void> => {
+  const control = await deps.table.get(CONTROL_KEY, { consistent: true });
+  if (control?.[pauseEntry(job)] === undefined) throw new Conflict("not_paused", `${job.name} is not paused`);
+  await deps.table.write({ key: CONTROL_KEY, changes: [remove(pauseEntry(job))] });
+};
+
+/**
+ * The next slot alone is recorded as skipped. Answers it.
+ * @throws Conflict when there is no next slot
+ */
+export const skipNextSlot = async (deps: OperatorDeps, job: JobDefinition): Promise<number> => {
+  const slotMs = deps.jobs.scheduleOf(job)?.next(deps.clock.nowMs());
+  if (slotMs === undefined || !deps.jobs.firesHere(job)) {
+    throw new Conflict("no_next_slot", `${job.name} has no next slot in stage ${deps.jobs.stage}`);
+  }
+  await writeControl(deps, [[skipEntry(job), { slot: slotKeyOf(slotMs) }]]);
+  return slotMs;
+};
+
+export interface PauseView {
+  readonly since: string;
+  readonly reason: string;
+  readonly until?: string;
+}
+
+/** The pause of a job as the control item has it; undefined = not paused at the instant. */
+export const pauseOf = (
+  control: Item | undefined,
+  job: JobDefinition,
+  nowMs: number,
+): PauseView | undefined => {
+  const entry = control?.[pauseEntry(job)];
+  if (typeof entry !== "object" || entry === null || !("reason" in entry)) return undefined;
+  const { at, until, reason } = entry;
+  if (typeof until === "number" && until <= nowMs) return undefined;
+  return {
+    since: isoOf(Number(at)),
+    reason: String(reason),
+    ...(typeof until === "number" ? { until: isoOf(until) } : {}),
+  };
+};
