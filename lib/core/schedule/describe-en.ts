@@ -57,8 +57,13 @@ const timeWords = (time: DayTimes): string => {
     const start = from === 0 && isEven ? "" : `, counted from minute ${from} of each hour`;
     return `every ${step} minutes${inHours(hours)}${start}`;
   }
-  const { minutes, hours } = time;
+  const { minutes } = time;
   const at = `at ${plural(minutes, "minute")} ${join(ranges(minutes, String))}`;
+  if (time.kind === "hour-steps") {
+    const { step, from } = time;
+    return `every ${step} hours${from === 0 && 24 % step === 0 ? "" : ` from ${hour(from)}:00 on`}, ${at}`;
+  }
+  const { hours } = time;
   if (hours === undefined) return minutes.join() === "0" ? "every hour" : `every hour ${at}`;
   return `${at} of every hour${inHours(hours)}`;
 };

@@ -28,8 +28,13 @@ const timeWords = (time: DayTimes): string => {
     const start = from === 0 && 60 % step === 0 ? "" : `（每小时从第 ${from} 分起算）`;
     return `${inHours(hours)}每 ${step} 分钟${start}`;
   }
-  const { minutes, hours } = time;
+  const { minutes } = time;
   const at = minutes.join() === "0" ? "整点" : `第 ${ranges(minutes, String)} 分`;
+  if (time.kind === "hour-steps") {
+    const { step, from } = time;
+    return `${from === 0 && 24 % step === 0 ? "" : `从 ${from} 点起`}每 ${step} 小时${at}`;
+  }
+  const { hours } = time;
   return hours === undefined ? `每小时${at}` : `${inHours(hours)}每小时${at}`;
 };
 

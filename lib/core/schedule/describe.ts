@@ -17,11 +17,18 @@ export type DayTimes =
       readonly from: number;
       readonly hours: readonly number[] | undefined;
     }
-  /** The same minutes of every hour, of the hours given, or of every `hourStep`th hour. */
+  /** The same minutes of every hour, or of the hours given. */
   | {
       readonly kind: "minutes";
       readonly minutes: readonly number[];
       readonly hours: readonly number[] | undefined;
+    }
+  /** The same minutes of every `step`th hour from `from` on. */
+  | {
+      readonly kind: "hour-steps";
+      readonly minutes: readonly number[];
+      readonly step: number;
+      readonly from: number;
     }
   /** A few times, `09:00`. */
   | { readonly kind: "times"; readonly times: readonly string[] };
@@ -70,6 +77,8 @@ const timesOf = ({ minutes, hours }: Pattern): DayTimes => {
   const halfHour = minutes.length === 2 && (minutes[1] ?? 0) - (minutes[0] ?? 0) === 30 ? 30 : undefined;
   const by = step ?? halfHour;
   if (by !== undefined) return { kind: "steps", step: by, from: minutes[0] ?? 0, hours: someHours };
+  const hourStep = stepOf(hours, 23);
+  if (hourStep !== undefined) return { kind: "hour-steps", minutes, step: hourStep, from: hours[0] ?? 0 };
   return { kind: "minutes", minutes, hours: someHours };
 };
 

@@ -30,6 +30,9 @@ describe("a description", () => {
     ],
     ["@hourly", "every hour", "每小时整点"],
     ["5 0-23 * * *", "every hour at minute 5", "每小时第 5 分"],
+    ["0 */2 * * *", "every 2 hours, at minute 0", "每 2 小时整点"],
+    ["10 1/3 * * *", "every 3 hours from 01:00 on, at minute 10", "从 1 点起每 3 小时第 10 分"],
+    ["5 9-17 * * *", "at minute 5 of every hour from 09:00 to 17:59", undefined],
     ["0 9 13 * 5", "at 09:00 on day 13 of the month, or on Friday", "每月 13 日或每周五 09:00"],
     ["0 0 L * *", "at 00:00 on the last day of the month", "每月最后一天 00:00"],
     [
