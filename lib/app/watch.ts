@@ -1,4 +1,4 @@
-import { type Occurrence, runIdOf, slotKeyOf } from "../core/identity.ts";
+import { type Occurrence, runIdOf, slotKeyOf, slotMsOf } from "../core/identity.ts";
 import {
   CONTROL_KEY,
   CURSOR_KEY,
@@ -84,13 +84,16 @@ const lookAtSlots = async (deps: Deps, job: JobDefinition, pass: Pass): Promise<
   const slots = [...(deps.jobs.scheduleOf(job)?.slots(fromMs, pass.until.slotsUntilMs) ?? [])];
   if (slots.length === 0) return;
   const runs = await runsOf(deps, job, slots.map(slotKeyOf));
-  const claimed = await claimedOf(deps, job, slots.length > runs.size);
+  const recorded = slots.filter((slotMs) => runs.get(slotKeyOf(slotMs))?.["st"] !== undefined);
+  const claimed = await claimedOf(deps, job, slots.length > recorded.length);
+  const isInRange = rangesIn(runs);
   const missing: number[] = [];
   for (const slotMs of slots) {
     const occurrence = { subject: job.subject, slotKey: slotKeyOf(slotMs) };
     const run = runs.get(occurrence.slotKey);
-    if (run?.["st"] === undefined && !claimed.has(occurrence.slotKey)) missing.push(slotMs);
-    else if (!isTerminal(String(run?.["st"]))) await look(deps, { job, occurrence, run });
+    if (run?.["st"] === undefined && !claimed.has(occurrence.slotKey)) {
+      if (!isInRange(slotMs)) missing.push(slotMs);
+    } else if (!isTerminal(String(run?.["st"]))) await look(deps, { job, occurrence, run });
   }
   await mendMissing(deps, job, { pass, slots, missing });
 };
@@ -103,6 +106,14 @@ const runsOf = async (
 ): Promise<ReadonlyMap<string, Item>> => {
   const items = await table.getMany(slotKeys.map((slotKey) => runKey({ subject, slotKey })));
   return new Map(items.map((item) => [String(item["sk"]).slice(2), item]));
+};
+
+/** Does one of these records stand for the slot too? So it is when a pass is repeated that has recorded a range. */
+const rangesIn = (runs: ReadonlyMap<string, Item>): ((slotMs: number) => boolean) => {
+  const ranges = [...runs]
+    .filter(([, run]) => run["rangeFromMs"] !== undefined)
+    .map(([slotKey, run]) => ({ fromMs: Number(run["rangeFromMs"]), lastMs: slotMsOf(slotKey) }));
+  return (slotMs) => ranges.some(({ fromMs, lastMs }) => fromMs <= slotMs && slotMs <= lastMs);
 };
 
 /** Slot keys that the job's lock lists: claimed, although they have no record before they start. */
