@@ -32,8 +32,16 @@ const END_MS = dayNumberOf({ year: LAST_YEAR + 1, month: 1, day: 2 }) * DAY_MS;
 /** How far transitions are looked at one by one; longer than any of them moves a clock. */
 const NEAR_MS = 2 * DAY_MS;
 
+/** The stretches of one offset around a start. */
+interface Stretches {
+  readonly offsetMs: number;
+  /** The last transition at or before the start. */
+  readonly previous: Transition | undefined;
+  readonly following: readonly Transition[];
+}
+
 /**
- * The first slot in [fromMs, untilMs), walking the stretches between `transitions`: within one, local time runs
+ * The first slot in [fromMs, untilMs), walking the stretches between transitions: within one, local time runs
  * straight, so its slots are the schedule's wall times less the offset.
  */
 const firstInStretches = (
@@ -57,13 +65,6 @@ const firstInStretches = (
   }
   return undefined;
 };
-
-interface Stretches {
-  readonly offsetMs: number;
-  /** The last transition at or before the start. */
-  readonly previous: Transition | undefined;
-  readonly following: readonly Transition[];
-}
 
 const slotAfterGap = (
   dst: DstPolicy,
