@@ -20,18 +20,26 @@ const earliest = (slots: readonly (number | undefined)[]): number | undefined =>
 const LEAP_YEAR_MS = 1_704_067_200_000;
 const MOST_SLOTS_SEEN = 100_000;
 
-/** The smallest distance between slots that two years show; several schedules have no shorter way to tell. */
-const smallestSeen = ({ slots }: Slots): number | undefined => {
+/** The smallest distance between slots in the two years from the first one since 2024; several schedules have no shorter way to tell. */
+const smallestSeen = ({ slots, next }: Slots): number | undefined => {
+  const fromMs = next(LEAP_YEAR_MS - 1) ?? LEAP_YEAR_MS;
   let previous: number | undefined;
   let smallest: number | undefined;
   let seen = 0;
-  for (const slot of slots(LEAP_YEAR_MS, LEAP_YEAR_MS + 2 * 366 * DAY_MS)) {
+  for (const slot of slots(fromMs, fromMs + 2 * 366 * DAY_MS)) {
     if (previous !== undefined) smallest = Math.min(smallest ?? Number.POSITIVE_INFINITY, slot - previous);
     previous = slot;
     seen += 1;
     if (seen === MOST_SLOTS_SEEN || smallest === MINUTE_MS) break;
   }
   return smallest;
+};
+
+/** Each once; that one of several schedules is over is no news while another goes on. */
+const joinWarnings = (schedules: readonly Schedule[], { next }: Slots, aroundMs: number) => {
+  const isOver = next(aroundMs) === undefined;
+  const warnings = schedules.flatMap((schedule) => schedule.warnings(aroundMs));
+  return distinct(warnings.filter(({ code }) => isOver || code !== "never-again"));
 };
 
 const distinct = (warnings: readonly ScheduleWarning[]): readonly ScheduleWarning[] => [
@@ -52,7 +60,7 @@ export const unionOf = (schedules: readonly Schedule[]): UnionSchedule => {
     get smallestGapMs() {
       return rest.length === 0 ? first.smallestGapMs : smallestSeen(slots);
     },
-    warnings: (aroundMs) => distinct(schedules.flatMap((schedule) => schedule.warnings(aroundMs))),
+    warnings: (aroundMs) => joinWarnings(schedules, slots, aroundMs),
     get aws() {
       return joinForms(schedules.map((schedule) => schedule.aws));
     },

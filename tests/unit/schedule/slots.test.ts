@@ -353,6 +353,24 @@ describe("several schedules of one job", () => {
     );
   });
 
+  test("have a smallest gap also when they begin far away", () => {
+    expect(
+      unionOf([parseSchedule("at(2040-01-01T00:00)"), parseSchedule("at(2040-01-01T00:30)")]).smallestGapMs,
+    ).toBe(1_800_000);
+    expect(
+      unionOf([parseSchedule("at(2040-01-01T00:00)"), parseSchedule("at(2040-01-01T00:00)")]).smallestGapMs,
+    ).toBeUndefined();
+  });
+
+  test("are over when the last of them is", () => {
+    const codesAt = (iso: string) =>
+      unionOf([parseSchedule("at(2027-01-01T00:00)"), parseSchedule("at(2028-01-01T00:00)")])
+        .warnings(Date.parse(iso))
+        .map(({ code }) => code);
+    expect(codesAt("2027-06-01T00:00Z")).not.toContain("never-again");
+    expect(codesAt("2028-06-01T00:00Z")).toContain("never-again");
+  });
+
   test("are described together, and warned about once", () => {
     const union = unionOf([parseSchedule("0 9 * * *"), parseSchedule("0 21 * * *")]);
     expect(union.describe()).toBe("at 09:00 every day; at 21:00 every day");
