@@ -78,13 +78,20 @@ const lookAtLocked = async (deps: LookDeps, open: OpenRun): Promise<void> => {
     entry.slotKey === occurrence.slotKey && entry.epoch === epoch;
   const holder = holdersOf(lock).find(mine);
   const known = run?.["st"] !== undefined || waitersOf(lock).some(mine);
-  if (holder !== undefined) await sendHolderAgain(deps, open, holder);
-  // A look without record, holder and waiter: whoever noted it ended before asking for the run.
-  else if (known) await claimAndSend(deps, askOf(deps, open), deps.random.token());
-  if (holder !== undefined || known) {
-    await lookAt(deps, occurrence, deps.clock.nowMs() + distanceMs(deps, run));
+  const nowMs = deps.clock.nowMs();
+  if (holder !== undefined) {
+    await sendHolderAgain(deps, open, holder);
+    await lookAt(deps, occurrence, nowMs + holderDistanceMs(deps, nowMs - holder.atMs));
+  } else if (known) {
+    await claimAndSend(deps, askOf(deps, open), deps.random.token());
+    await lookAt(deps, occurrence, nowMs + distanceMs(deps, run));
   }
+  // A look without record, holder and waiter: whoever noted it ended before asking for the run.
 };
+
+/** Nothing counts the sends of a holder: the time since the last one is the distance that doubles. */
+const holderDistanceMs = ({ timings }: LookDeps, sinceLastMs: number): number =>
+  Math.min(HOUR_MS, 2 * Math.max(timings.firstLookMs, sinceLastMs));
 
 const triggerOf = (run: Item | undefined, slotKey: string): Trigger => {
   const trigger: Value | undefined = run?.["trigger"];
