@@ -1,0 +1,71 @@
+/**
+ * Names of everything a deployment makes, and what AWS takes of them. All begin with the service and the stage, so
+ * that stages and services of one account never meet; roles and the table have none, since AWS names them uniquely.
+ */
+export interface Deployment {
+  /** Of serverless.yml. */
+  readonly service: string;
+  readonly stage: string;
+}
+
+export const FUNCTIONS = ["dispatcher", "dead-letters", "watchdog", "operate"] as const;
+export type FunctionKind = (typeof FUNCTIONS)[number] | "worker";
+
+/** Of serverless.yml's `functions`: what `serverless logs -f` takes. */
+export const functionKey = (kind: FunctionKind, pool?: string): string =>
+  `belfry-${kind}${pool === undefined ? "" : `-${pool}`}`;
+
+const prefixOf = ({ service, stage }: Deployment): string => `${service}-${stage}-belfry`;
+
+export const functionName = (deployment: Deployment, kind: FunctionKind, pool?: string): string =>
+  `${prefixOf(deployment)}-${kind}${pool === undefined ? "" : `-${pool}`}`;
+
+// The kind stands before the pool: with "<pool>-dead", a pool named "slow-dead" would meet the dead letters of "slow".
+export const poolQueueName = (deployment: Deployment, pool: string): string =>
+  `${prefixOf(deployment)}-pool-${pool}`;
+export const deadLetterQueueName = (deployment: Deployment, pool: string): string =>
+  `${prefixOf(deployment)}-dead-${pool}`;
+export const dispatchFailuresName = (deployment: Deployment): string =>
+  `${prefixOf(deployment)}-dispatch-failures`;
+
+export const scheduleGroupName = (deployment: Deployment, group: "jobs" | "watchdog"): string =>
+  `${prefixOf(deployment)}-${group}`;
+
+/** Names are lower case, so capitals end each part, and no two lists of names give one logical id. */
+export const logicalId = (...parts: readonly string[]): string =>
+  `Belfry${parts.map((part) => part.charAt(0).toUpperCase() + part.slice(1).replaceAll("-", "Dash")).join("")}`;
+
+/** As the Serverless Framework makes it from a function's key. */
+export const functionLogicalId = (key: string): string =>
+  `${key.charAt(0).toUpperCase()}${key.slice(1).replaceAll("-", "Dash").replaceAll("_", "Underscore")}LambdaFunction`;
+
+export const roleLogicalId = (kind: FunctionKind, pool?: string): string =>
+  logicalId(kind, ...(pool === undefined ? [] : [pool]), "Role");
+
+export interface Name {
+  /** As people say it: `the function`, `the queue`. */
+  readonly what: "function" | "queue" | "schedule group";
+  readonly name: string;
+  /** Whose name could be shorter. */
+  readonly pool?: string;
+}
+
+/** Characters that AWS allows in a name. */
+export const LONGEST_NAME: { readonly [what in Name["what"]]: number } = {
+  function: 64,
+  queue: 80,
+  "schedule group": 64,
+};
+
+/** Every name that this deployment gives. */
+export const namesOf = (deployment: Deployment, pools: readonly string[]): readonly Name[] => [
+  ...FUNCTIONS.map((kind): Name => ({ what: "function", name: functionName(deployment, kind) })),
+  ...pools.flatMap((pool): Name[] => [
+    { what: "function", name: functionName(deployment, "worker", pool), pool },
+    { what: "queue", name: poolQueueName(deployment, pool), pool },
+    { what: "queue", name: deadLetterQueueName(deployment, pool), pool },
+  ]),
+  { what: "queue", name: dispatchFailuresName(deployment) },
+  { what: "schedule group", name: scheduleGroupName(deployment, "jobs") },
+  { what: "schedule group", name: scheduleGroupName(deployment, "watchdog") },
+];

@@ -1,0 +1,200 @@
+import { createHash } from "node:crypto";
+import type { JobDefinition } from "../lib/core/job.ts";
+import { type JobList, scheduleOfJob } from "../lib/core/job-list.ts";
+import type { AwsExpression } from "../lib/core/schedule/aws-form.ts";
+import { schedulerInput } from "../lib/core/scheduler-event.ts";
+import { readInstant } from "../lib/core/time.ts";
+import {
+  allow,
+  arnHere,
+  getArn,
+  placeholder,
+  policyDocument,
+  type Resource,
+  type Resources,
+  ref,
+  sub,
+  type Value,
+} from "./cloudformation.ts";
+import { type Deployment, functionKey, functionLogicalId, logicalId, scheduleGroupName } from "./naming.ts";
+import { DISPATCH_FAILURES } from "./queues.ts";
+
+const GROUP = "BelfryScheduleGroup";
+const ROLE = "BelfryScheduleRole";
+const WATCHDOG_GROUP = "BelfryWatchdogScheduleGroup";
+const WATCHDOG_ROLE = "BelfryWatchdogScheduleRole";
+const TICK = "BelfryScheduleTick";
+
+/** More distinct schedules than that share a minute tick: a template holds 500 resources. */
+export const MOST_SCHEDULES = 300;
+
+/**
+ * A delivery that comes late does no harm: it names its slot, and the watchdog has long dispatched it. After an hour
+ * it is of no use either.
+ */
+const RETRY_POLICY = { MaximumEventAgeInSeconds: 3_600, MaximumRetryAttempts: 30 } as const;
+
+export interface ScheduleFacts {
+  readonly deployment: Deployment;
+  readonly jobs: JobList;
+  /** When the template is made: a one-time schedule of the past is left out, for AWS may refuse it. */
+  readonly nowMs: number;
+  /** Default `MOST_SCHEDULES`. */
+  readonly most?: number;
+}
+
+/** Every schedule of every job, with what it invokes and by which right. */
+export const scheduleResources = (facts: ScheduleFacts): Resources => ({
+  [GROUP]: group(facts.deployment, "jobs"),
+  [ROLE]: invokeRole(facts.deployment, "jobs", functionLogicalId(functionKey("dispatcher")), [
+    allow(["sqs:SendMessage"], [getArn(DISPATCH_FAILURES)]),
+  ]),
+  ...jobSchedules(facts),
+  ...watchdogSchedule(facts.deployment),
+});
+
+const group = (deployment: Deployment, name: "jobs" | "watchdog"): Resource => ({
+  Type: "AWS::Scheduler::ScheduleGroup",
+  Properties: { Name: scheduleGroupName(deployment, name) },
+});
+
+/** Trusts only schedules of one group of this account, and may only invoke one function. */
+const invokeRole = (
+  deployment: Deployment,
+  name: "jobs" | "watchdog",
+  functionId: string,
+  more: Parameters<typeof policyDocument>[0] = [],
+): Resource => ({
+  Type: "AWS::IAM::Role",
+  Properties: {
+    AssumeRolePolicyDocument: {
+      Version: "2012-10-17",
+      Statement: [
+        {
+          Effect: "Allow",
+          Principal: { Service: "scheduler.amazonaws.com" },
+          Action: "sts:AssumeRole",
+          Condition: {
+            StringEquals: {
+              "aws:SourceAccount": ref("AWS::AccountId"),
+              "aws:SourceArn": arnHere("scheduler", `schedule-group/${scheduleGroupName(deployment, name)}`),
+            },
+          },
+        },
+      ],
+    },
+    Policies: [
+      {
+        PolicyName: "invoke",
+        PolicyDocument: policyDocument([
+          allow(
+            ["lambda:InvokeFunction"],
+            [getArn(functionId), sub(`${placeholder(`${functionId}.Arn`)}:*`)],
+          ),
+          ...more,
+        ]),
+      },
+    ],
+  },
+});
+
+const jobSchedules = ({ deployment, jobs, nowMs, most = MOST_SCHEDULES }: ScheduleFacts): Resources => {
+  const resources: { [logicalId: string]: Resource } = {};
+  const sharing: JobDefinition[] = [];
+  for (const job of jobs.all) {
+    const own = schedulesOf(job, deployment, { enabled: jobs.firesHere(job), nowMs });
+    const fits = Object.keys(resources).length + Object.keys(own).length <= most;
+    if (fits) Object.assign(resources, own);
+    else if (jobs.firesHere(job)) sharing.push(job);
+  }
+  return sharing.length === 0 ? resources : { ...resources, [TICK]: tick(deployment, sharing) };
+};
+
+const schedulesOf = (
+  job: JobDefinition,
+  deployment: Deployment,
+  { enabled, nowMs }: { readonly enabled: boolean; readonly nowMs: number },
+): Resources => {
+  const expressions = scheduleOfJob(job)?.aws.expressions ?? [];
+  const entries = expressions.map((each): [string, Resource] => {
+    // Not by position: an expression taken out of the list must leave the others alone.
+    const part = expressions.length === 1 ? undefined : shortHash(each);
+    const properties = {
+      Name: part === undefined ? job.subject : `${job.subject}.${part}`,
+      Description: `Belfry job ${job.name} in ${deployment.stage}`,
+      ScheduleExpression: each.expression,
+      ScheduleExpressionTimezone: each.timezone,
+      State: enabled ? "ENABLED" : "DISABLED",
+    };
+    const id = logicalId("job", job.subject, "schedule", ...(part === undefined ? [] : [`x${part}`]));
+    return [id, schedule(properties, schedulerInput([job.subject]))];
+  });
+  return Object.fromEntries(entries.filter((_, i) => !isPast(expressions[i], nowMs)));
+};
+
+/** One-time schedules are in UTC. */
+const isPast = (each: AwsExpression | undefined, nowMs: number): boolean => {
+  const at = /^at\((.+)\)$/.exec(each?.expression ?? "")?.[1];
+  return at !== undefined && (readInstant(`${at}Z`) ?? nowMs) < nowMs;
+};
+
+const shortHash = ({ expression, timezone }: AwsExpression): string =>
+  createHash("sha256").update(`${expression} ${timezone}`).digest("hex").slice(0, 8);
+
+const tick = (deployment: Deployment, sharing: readonly JobDefinition[]): Resource =>
+  schedule(
+    {
+      // No subject has a capital, so none has this name.
+      Name: "TICK",
+      Description: `Belfry: every minute for ${sharing.length} jobs in ${deployment.stage}`,
+      ScheduleExpression: "cron(* * * * ? *)",
+      ScheduleExpressionTimezone: "UTC",
+      State: "ENABLED",
+    },
+    schedulerInput(
+      sharing.map(({ subject }) => subject),
+      { isTick: true },
+    ),
+  );
+
+const schedule = (properties: { readonly [name: string]: Value }, input: object): Resource => ({
+  Type: "AWS::Scheduler::Schedule",
+  Properties: {
+    ...properties,
+    GroupName: ref(GROUP),
+    FlexibleTimeWindow: { Mode: "OFF" },
+    Target: {
+      Arn: getArn(functionLogicalId(functionKey("dispatcher"))),
+      RoleArn: getArn(ROLE),
+      Input: JSON.stringify(input),
+      RetryPolicy: RETRY_POLICY,
+      DeadLetterConfig: { Arn: getArn(DISPATCH_FAILURES) },
+    },
+  },
+});
+
+/** Apart from the jobs' schedules, so that no one mistake stops both. A pass that did not start is not tried again: the next one is due. */
+const watchdogSchedule = (deployment: Deployment): Resources => {
+  const watchdog = functionLogicalId(functionKey("watchdog"));
+  return {
+    [WATCHDOG_GROUP]: group(deployment, "watchdog"),
+    [WATCHDOG_ROLE]: invokeRole(deployment, "watchdog", watchdog),
+    BelfryWatchdogSchedule: {
+      Type: "AWS::Scheduler::Schedule",
+      Properties: {
+        Name: "every-minute",
+        Description: `Belfry's watchdog in ${deployment.stage}`,
+        GroupName: ref(WATCHDOG_GROUP),
+        ScheduleExpression: "rate(1 minute)",
+        State: "ENABLED",
+        FlexibleTimeWindow: { Mode: "OFF" },
+        Target: {
+          Arn: getArn(watchdog),
+          RoleArn: getArn(WATCHDOG_ROLE),
+          Input: "{}",
+          RetryPolicy: { MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 0 },
+        },
+      },
+    },
+  };
+};

@@ -1,0 +1,53 @@
+import type { Manifest } from "../lib/core/job.ts";
+import { jobList } from "../lib/core/job-list.ts";
+import { getArn, type Resources, ref, type Value } from "./cloudformation.ts";
+import { type FunctionSpec, functionResources, functionSpecs } from "./functions.ts";
+import { type Deployment, functionKey, functionLogicalId } from "./naming.ts";
+import { poolMappings } from "./pools.ts";
+import { queueResources } from "./queues.ts";
+import { MOST_SCHEDULES, scheduleResources } from "./schedules.ts";
+import { TABLE, tableResources } from "./table.ts";
+
+export interface StackFacts {
+  readonly deployment: Deployment;
+  readonly manifest: Manifest;
+  readonly nowMs: number;
+  /** Resources that the template has besides ours; default none. */
+  readonly otherResources?: number;
+}
+
+export interface Stack {
+  readonly functions: readonly FunctionSpec[];
+  /** All but the functions and their log groups, which the Serverless Framework makes. */
+  readonly resources: Resources;
+  readonly outputs: { readonly [name: string]: { readonly Description: string; readonly Value: Value } };
+}
+
+/** Of CloudFormation. */
+export const MOST_RESOURCES = 500;
+
+/** Everything of a deployment as data: a function of the manifest and of names, so that equal jobs give equal templates. */
+export const makeStack = ({ deployment, manifest, nowMs, otherResources = 0 }: StackFacts): Stack => {
+  const functions = functionSpecs({ deployment, manifest });
+  const base: Resources = {
+    ...tableResources(),
+    ...queueResources(deployment, manifest.jobs, Object.keys(manifest.pools)),
+    ...functionResources({ deployment, manifest }),
+    ...poolMappings(manifest),
+  };
+  const jobs = jobList(manifest, deployment.stage);
+  // Two for each function, and what the schedules have in common.
+  const taken = Object.keys(base).length + 2 * functions.length + otherResources + 6;
+  const most = Math.max(0, Math.min(MOST_SCHEDULES, MOST_RESOURCES - taken));
+  return {
+    functions,
+    resources: { ...base, ...scheduleResources({ deployment, jobs, nowMs, most }) },
+    outputs: {
+      BelfryTableName: { Description: "Belfry's table", Value: ref(TABLE) },
+      BelfryOperateArn: {
+        Description: "Who may invoke it, may operate",
+        Value: getArn(functionLogicalId(functionKey("operate"))),
+      },
+    },
+  };
+};
