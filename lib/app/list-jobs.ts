@@ -121,7 +121,7 @@ export const makeListJobs = ({ table, jobs, clock }: ListJobsDeps) => {
 };
 
 const overlapText = (overlap: Overlap): string =>
-  typeof overlap === "object" ? `${overlap.max} at once, then ${overlap.then}` : overlap;
+  typeof overlap === "object" ? `${overlap.max} at once, then ${overlap.whenFull}` : overlap;
 
 const summaryOf = (
   job: JobDefinition,

@@ -21,7 +21,7 @@ export const maxHolders = ({ overlap }: JobDefinition): number =>
 
 /** What a slot does that finds every place taken. */
 export const policyOf = ({ overlap }: JobDefinition): "skip" | "queue" | "replace" | "allow" =>
-  typeof overlap === "object" ? overlap.then : overlap;
+  typeof overlap === "object" ? overlap.whenFull : overlap;
 
 export const isLocked = (job: JobDefinition): boolean => job.overlap !== "allow";
 

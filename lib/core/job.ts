@@ -39,14 +39,14 @@ export interface JobDefinition extends JobNeeds {
 
 /**
  * What becomes of a slot that finds earlier runs of its job not over: it is skipped, waits in slot order, stops and
- * replaces the one before it, or runs beside it. `max` allows so many at once before `then` applies.
+ * replaces the one before it, or runs beside it. `max` allows so many at once before `whenFull` applies.
  */
 export type Overlap =
   | "skip"
   | "queue"
   | "replace"
   | "allow"
-  | { readonly max: number; readonly then: "skip" | "queue" };
+  | { readonly max: number; readonly whenFull: "skip" | "queue" };
 
 export interface Misfire {
   /** Of the slots that nothing dispatched in time: run none, the newest `max`, or all up to `max`. */

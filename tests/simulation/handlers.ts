@@ -10,6 +10,8 @@ export interface Execution {
   endedAtMs: number | undefined;
   /** The handler came to its end and answered. */
   completed: boolean;
+  /** Its process died under it. */
+  died: boolean;
   /** Its process slept meanwhile. */
   slept(): boolean;
 }
@@ -31,6 +33,7 @@ export const simulatedAttempts = (universe: Universe, process: Process, log: Exe
       startedAtMs: time.now(),
       endedAtMs: undefined,
       completed: false,
+      died: false,
       slept: process.slept,
     };
     const number = log.push(execution);
@@ -45,7 +48,9 @@ export const simulatedAttempts = (universe: Universe, process: Process, log: Exe
       if (process.alive()) resolve(answer);
     };
     process.onDeath(() => {
-      execution.endedAtMs ??= time.now();
+      if (execution.endedAtMs !== undefined) return;
+      execution.endedAtMs = time.now();
+      execution.died = true;
     });
     const hangs = random.chance(universe.faults()["hang"] ?? 0);
     const lasts = hangs ? Number.POSITIVE_INFINITY : random.whole(10, random.chance(0.2) ? 200_000 : 5_000);

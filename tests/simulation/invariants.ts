@@ -1,4 +1,5 @@
-import { runIdOf, slotKeyOf } from "../../lib/core/identity.ts";
+import { maxHolders } from "../../lib/app/lock-keeper.ts";
+import { type Occurrence, readRunId, runIdOf, slotKeyOf } from "../../lib/core/identity.ts";
 import { lockKey, runKey } from "../../lib/core/items.ts";
 import type { JobDefinition } from "../../lib/core/job.ts";
 import { holdersOf, waitersOf } from "../../lib/core/lock.ts";
@@ -11,57 +12,79 @@ export interface Expected {
   readonly slots: readonly number[];
 }
 
-const overlapping = (executions: readonly Execution[]): readonly string[] => {
-  const byStart = executions
+/** What went wrong, each in words; all empty = every promise holds. */
+export interface Verdict {
+  /** Occurrences without an end. */
+  readonly lost: readonly string[];
+  /** Effects or results that should not be: two at once, a stale one, one of a run that counts as not run. */
+  readonly doubled: readonly string[];
+  /** What still holds, waits or hides when all is quiet. */
+  readonly stuck: readonly string[];
+}
+
+/** Handlers whose process never slept, and that ran at one instant with more others than may be. */
+const tooManyAtOnce = (executions: readonly Execution[], most: number): readonly string[] => {
+  const awake = executions
     .filter((execution) => !execution.slept())
     .sort((left, right) => left.startedAtMs - right.startedAtMs);
-  return byStart.flatMap((execution, index) => {
-    const next = byStart[index + 1];
-    const endMs = execution.endedAtMs ?? Number.POSITIVE_INFINITY;
-    return next !== undefined && next.startedAtMs < endMs
-      ? [`${execution.runId} attempt ${execution.attempt} overlaps ${next.runId} attempt ${next.attempt}`]
+  return awake.flatMap((execution) => {
+    const beside = awake.filter(
+      (other) =>
+        other.startedAtMs <= execution.startedAtMs &&
+        (other.endedAtMs ?? Number.POSITIVE_INFINITY) > execution.startedAtMs,
+    );
+    return beside.length > most
+      ? [beside.map(({ runId, attempt }) => `${runId} attempt ${attempt}`).join(" beside ")]
       : [];
   });
 };
 
-const grouped = (executions: readonly Execution[], by: (execution: Execution) => string) =>
-  [...Map.groupBy(executions, by).values()].flatMap(overlapping);
-
-const brokenByRun = async (world: World, { job }: Expected, slotMs: number): Promise<readonly string[]> => {
-  const occurrence = { subject: job.subject, slotKey: slotKeyOf(slotMs) };
+const verdictOnRun = async (world: World, occurrence: Occurrence) => {
   const run = await world.stored.get(runKey(occurrence), { consistent: true });
   const runId = runIdOf(occurrence);
   const state = String(run?.["st"]);
-  const own = world.executions.filter((execution) => execution.runId === runId);
   // Each handler returns its own number: the recorded result must be that of the attempt that started last.
   const last = world.executions.findLastIndex((execution) => execution.runId === runId) + 1;
-  const marked = ["skipped", "missed", "expired"].includes(state);
-  return [
-    ...(isTerminal(state) ? [] : [`${runId}: not over, but ${state}`]),
-    ...(state === "succeeded" && run?.["result"] !== last ? [`${runId}: the result of a stale attempt`] : []),
-    ...(marked && own.length > 0 ? [`${runId}: ran, but is ${state}`] : []),
-  ];
+  const ran = last > 0;
+  const neverRan = ["skipped", "missed", "expired"].includes(state);
+  const [byHand] = world.byHand.filter((id) => id === runId);
+  return {
+    lost: [
+      ...(isTerminal(state) ? [] : [`${runId} is not over, but ${state}`]),
+      ...(byHand !== undefined && state === "skipped" ? [`${runId}, asked for by hand, was skipped`] : []),
+    ],
+    doubled: [
+      ...(state === "succeeded" && run?.["result"] !== last
+        ? [`${runId} has the result of a stale attempt`]
+        : []),
+      ...(neverRan && ran && run?.["ep"] === 1 ? [`${runId} ran, but is ${state}`] : []),
+    ],
+  };
 };
 
-const brokenByLock = async (world: World, { job }: Expected): Promise<readonly string[]> => {
-  const lock = await world.stored.get(lockKey(job.subject), { consistent: true });
-  return [...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => `${job.name}: locked by ${slotKey}`);
-};
-
-/** Promises 1 to 4, as far as they can be seen when nothing is left to happen. Empty = all hold. */
-export const brokenPromises = async (world: World, expected: readonly Expected[]): Promise<string[]> => {
-  const broken = [...world.violations];
-  for (const each of expected) {
-    for (const slotMs of each.slots) broken.push(...(await brokenByRun(world, each, slotMs)));
-    broken.push(...(await brokenByLock(world, each)));
-  }
-  const locked = new Set(expected.filter(({ job }) => job.overlap !== "allow").map(({ job }) => job.name));
-  broken.push(...grouped(world.executions, ({ runId }) => runId));
-  broken.push(
-    ...grouped(
-      world.executions.filter(({ job }) => locked.has(job)),
-      ({ job }) => job,
-    ),
-  );
-  return broken;
+/** Promises 1 to 4, as far as they can be seen when nothing is left to happen. */
+export const brokenPromises = async (world: World, { job, slots }: Expected): Promise<Verdict> => {
+  const { subject } = job;
+  const byHand = world.byHand.map((runId) => readRunId(runId)).filter((read) => read !== undefined);
+  const occurrences = [...slots.map((slotMs) => ({ subject, slotKey: slotKeyOf(slotMs) })), ...byHand];
+  const verdicts = await Promise.all(occurrences.map((occurrence) => verdictOnRun(world, occurrence)));
+  const lock = await world.stored.get(lockKey(subject), { consistent: true });
+  const most = job.overlap === "allow" ? Number.POSITIVE_INFINITY : maxHolders(job);
+  const byRun = [...Map.groupBy(world.executions, ({ runId }) => runId).values()];
+  return {
+    lost: verdicts.flatMap(({ lost }) => lost),
+    doubled: [
+      ...world.violations,
+      ...verdicts.flatMap(({ doubled }) => doubled),
+      ...byRun.flatMap((executions) => tooManyAtOnce(executions, 1)),
+      ...tooManyAtOnce(world.executions, most),
+    ],
+    stuck: [
+      ...[...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => `the lock lists ${slotKey}`),
+      ...[...world.queue.messages]
+        .filter(({ receives }) => receives > 20)
+        .map(({ body }) => `comes back: ${body}`),
+      ...[...world.queue.dead].map(({ body }) => `in the dead-letter queue: ${body}`),
+    ],
+  };
 };

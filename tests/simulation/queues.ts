@@ -16,31 +16,52 @@ export const makeQueue = (universe: Universe, settings: { visibilityMs: number; 
   const messages = new Set<QueuedMessage>();
   const dead = new Set<QueuedMessage>();
 
+  /** Pollers that found nothing; each message that becomes visible wakes one. */
+  const idle = new Set<() => void>();
+
+  const wakeAt = (atMs: number): void =>
+    time.at(atMs, () => {
+      const [poller] = idle;
+      if (poller === undefined) return;
+      idle.delete(poller);
+      poller();
+    });
+
+  const show = (message: QueuedMessage, atMs: number): void => {
+    message.visibleAtMs = atMs;
+    wakeAt(atMs);
+  };
+
   const put = (body: string, delayMs: number): void => {
-    messages.add({ id: made++, body, visibleAtMs: time.now() + delayMs, receives: 0 });
+    const message = { id: made++, body, visibleAtMs: 0, receives: 0 };
+    messages.add(message);
+    show(message, time.now() + delayMs);
   };
 
   return {
     messages,
     dead,
+    idle,
+    show,
     send: (body: string): void => {
       put(body, random.chance(0.05) ? random.whole(0, 60_000) : random.whole(0, 200));
       if (random.chance(universe.faults()["duplicate"] ?? 0)) put(body, random.whole(0, 600_000));
     },
     receive: (): QueuedMessage | undefined => {
-      const visible = [...messages].filter((message) => message.visibleAtMs <= time.now());
-      const message = visible[random.whole(0, visible.length - 1)];
-      if (message === undefined) return undefined;
-      message.receives += 1;
-      if (message.receives > settings.maxReceives) {
+      for (;;) {
+        const visible = [...messages].filter((message) => message.visibleAtMs <= time.now());
+        const message = visible[random.whole(0, visible.length - 1)];
+        if (message === undefined) return undefined;
+        message.receives += 1;
+        if (message.receives <= settings.maxReceives) {
+          const early = random.chance(universe.faults()["early-visibility"] ?? 0);
+          show(message, time.now() + (early ? 1_000 : settings.visibilityMs));
+          return message;
+        }
         messages.delete(message);
         message.visibleAtMs = time.now();
         dead.add(message);
-        return undefined;
       }
-      const early = random.chance(universe.faults()["early-visibility"] ?? 0);
-      message.visibleAtMs = time.now() + (early ? 1_000 : settings.visibilityMs);
-      return message;
     },
     receiveDead: (): QueuedMessage | undefined => {
       const message = [...dead].find((any) => any.visibleAtMs <= time.now());

@@ -2,6 +2,8 @@ import { type MemoryTable, memoryTable } from "../../lib/adapters/memory/memory-
 import { judgeDeadLetter } from "../../lib/app/dead-letters.ts";
 import type { Deps } from "../../lib/app/deps.ts";
 import { dispatch } from "../../lib/app/dispatch.ts";
+import { cancelRun, type Pointed, pauseJob, resumeJob, retryRun } from "../../lib/app/operator.ts";
+import { makeRunByHand } from "../../lib/app/run-by-hand.ts";
 import { watch } from "../../lib/app/watch.ts";
 import { work } from "../../lib/app/work.ts";
 import type { JobDefinition } from "../../lib/core/job.ts";
@@ -85,7 +87,9 @@ export const makeWorld = ({ seed, startMs, jobs: definitions, faults, watchdog }
     const event = { ...schedulerInput([job.subject]), scheduledTime: shortIsoOf(slotMs) };
     const deliver = (): void => invokeDispatcher(event, random.token(), 3);
     if (!random.chance(current["dropped-event"] ?? 0)) {
-      const late = random.chance(current["late-event"] ?? 0) ? random.whole(0, 10) * MINUTE_MS : 0;
+      const byMinutes = random.chance(current["late-event"] ?? 0) ? random.whole(0, 10) * MINUTE_MS : 0;
+      const byHours = random.chance(current["very-late-event"] ?? 0) ? random.whole(30, 200) * MINUTE_MS : 0;
+      const late = byMinutes + byHours;
       time.at(slotMs + late + random.whole(0, 59) * SECOND_MS, deliver);
     }
     if (random.chance(current["duplicate-event"] ?? 0)) {
@@ -96,14 +100,14 @@ export const makeWorld = ({ seed, startMs, jobs: definitions, faults, watchdog }
   const settle = (message: QueuedMessage, messages: Set<QueuedMessage>, settlement: Settlement): void => {
     if (settlement.kind === "delete") messages.delete(message);
     else if (settlement.afterMs !== undefined) {
-      message.visibleAtMs = time.now() + Math.max(SECOND_MS, settlement.afterMs);
+      queue.show(message, time.now() + Math.max(SECOND_MS, settlement.afterMs));
     }
   };
 
   const poll = (worker: number): void => {
     const message = queue.receive();
     if (message === undefined) {
-      time.at(time.now() + random.whole(200, 3_000), () => poll(worker));
+      queue.idle.add(() => poll(worker));
       return;
     }
     const { process, deps } = spawn(`worker${worker}`);
@@ -135,6 +139,28 @@ export const makeWorld = ({ seed, startMs, jobs: definitions, faults, watchdog }
     );
   };
 
+  const byHand: string[] = [];
+
+  /** Somebody at the command line: what is refused, or fails, is told to him and no more. */
+  const operate = (atMs: number, act: (deps: Deps) => Promise<unknown>): void =>
+    time.at(atMs, () => {
+      act(spawn("operator").deps).catch(() => undefined);
+    });
+
+  const runByHand = (job: JobDefinition, atMs: number): void =>
+    operate(atMs, async (deps) => {
+      const answer = await makeRunByHand(deps)({ job, input: { by: "hand" } });
+      if (answer.kind === "accepted") byHand.push(answer.runId);
+    });
+
+  const retry = (pointed: Pointed, atMs: number): void => operate(atMs, (deps) => retryRun(deps, pointed));
+  const cancel = (pointed: Pointed, atMs: number): void =>
+    operate(atMs, (deps) => cancelRun(deps, pointed, "by the operator"));
+  const pause = (job: JobDefinition, atMs: number, forMs: number): void => {
+    operate(atMs, (deps) => pauseJob(deps, job, { reason: "maintenance" }));
+    operate(atMs + forMs, (deps) => resumeJob(deps, job));
+  };
+
   const start = (): void => {
     for (let worker = 0; worker < WORKERS; worker++) poll(worker);
     every(MINUTE_MS, judgeDead);
@@ -147,10 +173,17 @@ export const makeWorld = ({ seed, startMs, jobs: definitions, faults, watchdog }
     hits: universe.hits,
     stored,
     executions,
+    /** Handlers that ended with their process. */
+    interrupted: (): number => executions.filter(({ died }) => died).length,
     queue,
     violations: probe.violations,
     spawn,
     schedule,
+    byHand,
+    runByHand,
+    retry,
+    cancel,
+    pause,
     start,
     /** From here on nothing goes wrong any more. */
     endFaults: (): void => {

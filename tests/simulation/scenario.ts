@@ -1,0 +1,131 @@
+import { slotKeyOf } from "../../lib/core/identity.ts";
+import type { JobDefinition, Overlap } from "../../lib/core/job.ts";
+import { HOUR_MS, MINUTE_MS } from "../../lib/core/time.ts";
+import { definition } from "../support/definitions.ts";
+import { brokenPromises, type Verdict } from "./invariants.ts";
+import type { Faults } from "./process.ts";
+import { makeWorld, type World } from "./world.ts";
+
+export const POLICIES: readonly { readonly name: string; readonly overlap: Overlap }[] = [
+  { name: "allow", overlap: "allow" },
+  { name: "skip", overlap: "skip" },
+  { name: "queue", overlap: "queue" },
+  { name: "replace", overlap: "replace" },
+  { name: "two, then skip", overlap: { max: 2, whenFull: "skip" } },
+  { name: "two, then queue", overlap: { max: 2, whenFull: "queue" } },
+];
+
+export type Policy = (typeof POLICIES)[number];
+
+/** The hour before Europe's clocks go forward: slots are instants, and must not care. */
+const START_MS = Date.parse("2026-03-28T23:58:30Z");
+const SLOT_EVERY_MS = 5 * MINUTE_MS;
+
+export const EVERY_FAULT: Faults = {
+  "crash-before": 0.01,
+  "crash-after": 0.01,
+  throttled: 0.02,
+  "lost-answer": 0.02,
+  repeated: 0.02,
+  pause: 0.01,
+  duplicate: 0.1,
+  "duplicate-event": 0.2,
+  "late-event": 0.1,
+  "very-late-event": 0.01,
+  "dropped-event": 0.05,
+  "early-visibility": 0.1,
+  throw: 0.2,
+  hang: 0.03,
+};
+
+/** What must lose nothing even when no watchdog repairs it. */
+export const ANSWERS_AND_DUPLICATES: Faults = {
+  repeated: 0.05,
+  duplicate: 0.2,
+  "duplicate-event": 0.3,
+  throw: 0.1,
+};
+
+export interface Scenario {
+  readonly seed: number;
+  readonly policy: Policy;
+  readonly faults: Faults;
+  readonly watchdog: boolean;
+  readonly slots: number;
+  /** People run, cancel, retry and pause as well. */
+  readonly operators: boolean;
+}
+
+const jobOf = ({ overlap }: Policy, endsAtMs: number, park: boolean): JobDefinition =>
+  definition({
+    name: "simulated",
+    schedules: ["*/5 * * * *"],
+    endsAtMs,
+    overlap,
+    timeoutMs: 4 * MINUTE_MS,
+    misfire: { policy: "all", max: 3, withinMs: HOUR_MS },
+    onUnknown: park ? "park" : "retry",
+    retry: {
+      retries: 2,
+      firstWaitMs: MINUTE_MS,
+      factor: 2,
+      maxWaitMs: 4 * MINUTE_MS,
+      jitter: 0.5,
+      crashes: 3,
+    },
+  });
+
+const disturb = (world: World, job: JobDefinition, slots: readonly number[]): void => {
+  const { random } = world;
+  for (const slotMs of slots) {
+    const pointed = { job, occurrence: { subject: job.subject, slotKey: slotKeyOf(slotMs) } };
+    const later = (): number => slotMs + random.whole(0, 40) * 15_000;
+    if (random.chance(0.1)) world.runByHand(job, later());
+    if (random.chance(0.08)) world.cancel(pointed, later());
+    if (random.chance(0.1)) world.retry(pointed, later() + 10 * MINUTE_MS);
+    if (random.chance(0.02)) world.pause(job, later(), random.whole(5, 20) * MINUTE_MS);
+  }
+};
+
+/** Parked runs wait for a person: when the faults are over, one comes and retries them. */
+const retryParked = async (world: World, job: JobDefinition): Promise<void> => {
+  for (const item of world.stored.items()) {
+    if (item["st"] !== "parked") continue;
+    const slotKey = String(item["sk"]).slice(2);
+    world.retry({ job, occurrence: { subject: job.subject, slotKey } }, world.time.now());
+  }
+  await world.time.playUntil(world.time.now() + HOUR_MS);
+};
+
+export interface Played {
+  readonly world: World;
+  readonly verdict: Verdict;
+  readonly occurrences: number;
+}
+
+/** One deployment's story: a time of faults, then quiet; and what became of every occurrence. */
+export const play = async ({
+  seed,
+  policy,
+  faults,
+  watchdog,
+  slots: count,
+  operators,
+}: Scenario): Promise<Played> => {
+  // With a watchdog, every fifth story leaves what a kill interrupted to a person.
+  const firstSlotMs = Math.ceil(START_MS / SLOT_EVERY_MS) * SLOT_EVERY_MS;
+  const job = jobOf(policy, firstSlotMs + count * SLOT_EVERY_MS, watchdog && seed % 5 === 0);
+  const world = makeWorld({ seed, startMs: START_MS, jobs: [job], faults, watchdog });
+  const slots = Array.from({ length: count }, (_, index) => firstSlotMs + index * SLOT_EVERY_MS);
+  world.start();
+  for (const slotMs of slots) world.schedule(job, slotMs);
+  if (operators) disturb(world, job, slots);
+  const faultsEndMs = START_MS + (count + 2) * SLOT_EVERY_MS;
+  await world.time.playUntil(faultsEndMs);
+  world.endFaults();
+  // Longer than the longest wait of all, the visibility of a message whose worker died, and a queue of sixteen.
+  await world.time.playUntil(faultsEndMs + 4 * HOUR_MS);
+  await retryParked(world, job);
+  const verdict = await brokenPromises(world, { job, slots });
+  return { world, verdict, occurrences: slots.length + world.byHand.length };
+};

@@ -1,0 +1,86 @@
+/**
+ * `npm run simulate -- [--seeds N] [--first N] [--slots N] [--json]`: plays the deployment under seeded faults, each
+ * seed with the next overlap policy, a sixth of them without a watchdog. Exit 1 when a promise was broken; the seed and
+ * what broke are printed, and `--seeds 1 --first SEED` plays the same story again.
+ */
+import { parseArgs } from "node:util";
+import { FAULT_KINDS } from "./process.ts";
+import { ANSWERS_AND_DUPLICATES, EVERY_FAULT, type Played, POLICIES, type Policy, play } from "./scenario.ts";
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: "string", default: "2000" },
+    first: { type: "string", default: "1" },
+    slots: { type: "string", default: "100" },
+    json: { type: "boolean", default: false },
+  },
+});
+
+const PORTS = ["table.write", "table.get", "table.getMany", "table.query", "queue.send"] as const;
+
+/** Cells of the table that no story can hit, and why. */
+const IMPOSSIBLE: { readonly [cell: string]: string } = {};
+
+const totals = { seeds: 0, occurrences: 0, faults: 0, lost: 0, doubled: 0, stuck: 0 };
+/** `<kind> <port> <policy>` -> how often. */
+const hits = new Map<string, number>();
+let inFlight = 0;
+
+const scenarioOf = (seed: number, policy: Policy) => {
+  const watchdog = Math.floor(seed / POLICIES.length) % 6 !== 0;
+  const faults = watchdog ? EVERY_FAULT : ANSWERS_AND_DUPLICATES;
+  return { seed, policy, faults, watchdog, slots: Number(values.slots), operators: watchdog };
+};
+
+const count = (policy: Policy, { world, verdict, occurrences }: Played): void => {
+  totals.seeds += 1;
+  totals.occurrences += occurrences;
+  for (const kind of ["lost", "doubled", "stuck"] as const) totals[kind] += verdict[kind].length;
+  for (const [name, times] of world.hits) {
+    totals.faults += times;
+    const cell = `${name} ${policy.name}`;
+    hits.set(cell, (hits.get(cell) ?? 0) + times);
+  }
+  if (world.interrupted() > 0) inFlight += 1;
+};
+
+const printTable = (): readonly string[] => {
+  const empty: string[] = [];
+  for (const kind of FAULT_KINDS) {
+    for (const port of PORTS) {
+      const cells = POLICIES.map(({ name }) => hits.get(`${kind} ${port} ${name}`) ?? 0);
+      console.error(`${`${kind} at ${port}`.padEnd(34)} ${cells.map((n) => String(n).padStart(8)).join("")}`);
+      for (const [index, times] of cells.entries()) {
+        const cell = `${kind} ${port} ${POLICIES[index]?.name}`;
+        if (times === 0 && IMPOSSIBLE[cell] === undefined) empty.push(cell);
+      }
+    }
+  }
+  return empty;
+};
+
+const first = Number(values.first);
+for (let seed = first; seed < first + Number(values.seeds); seed++) {
+  const policy = POLICIES[seed % POLICIES.length];
+  if (policy === undefined) continue;
+  const played = await play(scenarioOf(seed, policy));
+  count(policy, played);
+  const { lost, doubled, stuck } = played.verdict;
+  const broken = [...lost, ...doubled, ...stuck];
+  if (broken.length > 0) console.error(`seed ${seed}, overlap ${policy.name}:\n  ${broken.join("\n  ")}`);
+}
+
+console.error(`times hit, by overlap policy: ${POLICIES.map(({ name }) => name).join(" | ")}`);
+const empty = printTable();
+if (empty.length > 0) console.error(`never hit: ${empty.join("; ")}`);
+console.error(`${inFlight} of ${totals.seeds} seeds interrupted a run in flight`);
+console.log(
+  values.json
+    ? JSON.stringify(totals)
+    : `${totals.occurrences} occurrences over ${totals.seeds} seeds, ${totals.faults} faults: ` +
+        `${totals.lost} lost, ${totals.doubled} doubled, ${totals.stuck} stuck`,
+);
+const broken = totals.lost + totals.doubled + totals.stuck > 0;
+// A few seeds cannot hit everything.
+const enough = totals.seeds < 600 || (empty.length === 0 && inFlight * 2 > totals.seeds);
+process.exitCode = broken || !enough ? 1 : 0;
