@@ -66,13 +66,14 @@ interface Letter {
 export const judgeDeadLetter = async (deps: DeadLetterDeps, message: RunMessage): Promise<Settlement> => {
   const job = deps.jobs.bySubject(message.subject);
   const occurrence = { subject: message.subject, slotKey: message.slotKey };
+  const run = await deps.table.get(runKey(occurrence), { consistent: true });
+  const state = String(run?.["st"]);
   if (job === undefined) {
+    if (isTerminal(state)) return DELETE;
     deps.journal.notice("warn", "unknown-job", { runId: runIdOf(occurrence) });
     return { kind: "return" };
   }
-  const run = await deps.table.get(runKey(occurrence), { consistent: true });
   const letter = { job, occurrence, message, run };
-  const state = String(run?.["st"]);
   if (Number(run?.["ep"] ?? 0) > message.epoch || isTerminal(state)) return drop(deps, letter);
   if (state === "parked") return DELETE;
   if (run?.["fence"] === undefined) return judgeNeverStarted(deps, letter);

@@ -2,6 +2,7 @@ import { DEFINITION_RANGE, definitionKey, ITEM_VERSION, MANIFEST_KEY } from "../
 import type { JobDefinition } from "../core/job.ts";
 import { type Item, remove, set } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
+import { noteOpenRuns } from "./removed-jobs.ts";
 
 type DefinitionDeps = Pick<Deps, "table" | "clock" | "jobs">;
 
@@ -25,8 +26,10 @@ export const syncDefinitions = async (deps: DefinitionDeps): Promise<ScheduleSin
   if (manifest?.["hash"] === jobs.hash) return sinceOf([...stored.values()]);
   const nowMs = clock.nowMs();
   for (const job of jobs.all) await storeDefinition(deps, job, stored.get(job.subject));
-  const removed = [...stored.keys()].filter((subject) => jobs.bySubject(subject) === undefined);
-  for (const subject of removed) {
+  const known = (subject: string) => jobs.bySubject(subject) !== undefined;
+  for (const [subject, item] of stored) {
+    if (known(subject) || item["removedAtMs"] !== undefined) continue;
+    await noteOpenRuns(deps, subject);
     await table.write({ key: definitionKey(subject), changes: [set("removedAtMs", nowMs)] });
   }
   await table.write({ key: MANIFEST_KEY, changes: [set("hash", jobs.hash), set("atMs", nowMs)] });

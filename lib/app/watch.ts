@@ -21,6 +21,7 @@ import { type ScheduleSince, syncDefinitions } from "./definitions.ts";
 import type { Deps } from "./deps.ts";
 import { isLocked } from "./lock-keeper.ts";
 import { look, lookAt } from "./looks.ts";
+import { endOrphan } from "./removed-jobs.ts";
 
 /** So many missed slots in a row have a record each; more share one. */
 const MAX_MISSED_RECORDS = 1_000;
@@ -233,8 +234,9 @@ const lookAtNotes = async (deps: Deps, { from, until, nowMs }: Pass): Promise<vo
   );
   for (const occurrence of noted.values()) {
     const job = deps.jobs.bySubject(occurrence.subject);
-    if (job === undefined) continue;
     const { pk, sk } = runKey(occurrence);
-    await look(deps, { job, occurrence, run: runs.get(`${pk}/${sk}`) });
+    const run = runs.get(`${pk}/${sk}`);
+    if (job === undefined) await endOrphan(deps, { occurrence, run });
+    else await look(deps, { job, occurrence, run });
   }
 };

@@ -305,7 +305,7 @@ export const countStaleResult = (occurrence: Occurrence): Write => ({
 
 export interface Mark {
   readonly occurrence: Occurrence;
-  readonly state: "skipped" | "missed" | "expired";
+  readonly state: "skipped" | "missed" | "expired" | "cancelled";
   readonly nowMs: number;
   readonly trigger: Trigger;
   readonly reason: string;
@@ -346,12 +346,12 @@ export interface MarkDead {
   readonly token: string;
   readonly nowMs: number;
   readonly clockBoundMs: number;
-  readonly state: "dead" | "parked";
+  readonly state: "dead" | "parked" | "cancelled";
   readonly reason: string;
   readonly error: ShortError;
 }
 
-/** T8 by dead-letters: a run whose attempts are used up, and that no live lease holds. */
+/** T8 from outside: a run whose attempts are used up, or whose job is gone, and that no live lease holds. */
 export const markDead = (mark: MarkDead): Write => {
   const open = all(equals("ep", mark.epoch), any(equals("st", "queued"), equals("st", "waiting")));
   const lost = all(

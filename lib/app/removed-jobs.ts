@@ -1,0 +1,106 @@
+import { isManualKey, type Occurrence, runIdOf } from "../core/identity.ts";
+import { definitionKey, lockKey, runRange, slotKeyInSortKey } from "../core/items.ts";
+import { holdersOf, releaseHolder, removeWaiter, waitersOf } from "../core/lock.ts";
+import { isTerminal } from "../core/run.ts";
+import { markDead, markNeverStarted } from "../core/transitions.ts";
+import type { Item, Write } from "../core/write.ts";
+import type { Deps } from "./deps.ts";
+import { lookAt } from "./looks.ts";
+
+type RemovedDeps = Pick<Deps, "table" | "clock" | "random" | "journal" | "timings">;
+
+/** A run whose job no deployment has any more. */
+interface Orphan {
+  readonly occurrence: Occurrence;
+  readonly run: Item | undefined;
+  /** The job as it was last deployed. */
+  readonly definition: Item | undefined;
+}
+
+/** How many of a removed job's newest runs are searched for those that are not over; older ones have a note. */
+const NEWEST_RUNS = 100;
+
+/** Notes every run of a job that is being removed and that may not be over; later passes end it. */
+export const noteOpenRuns = async (deps: Pick<Deps, "table" | "clock">, subject: string): Promise<void> => {
+  const runs = await deps.table.query({ ...runRange(subject), descending: true, limit: NEWEST_RUNS });
+  const lock = await deps.table.get(lockKey(subject), { consistent: true });
+  const open = runs.filter((run) => !isTerminal(String(run["st"])));
+  const slotKeys = new Set([
+    ...open.map((run) => slotKeyInSortKey(String(run["sk"]))),
+    ...[...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => slotKey),
+  ]);
+  for (const slotKey of slotKeys) await lookAt(deps, { subject, slotKey }, deps.clock.nowMs());
+};
+
+/** Ends such a run, since no worker will, and takes it out of the lock; a parked one is left to a person. */
+export const endOrphan = async (
+  deps: RemovedDeps,
+  { occurrence, run }: Pick<Orphan, "occurrence" | "run">,
+): Promise<void> => {
+  const { table, clock, timings } = deps;
+  const state = run?.["st"];
+  if (state === "parked") return;
+  const entries = lockEntries(occurrence, await table.get(lockKey(occurrence.subject), { consistent: true }));
+  // A note without record and entry: whoever made it ended before asking for the run.
+  if (state === undefined && entries.length === 0) return;
+  if (!isTerminal(String(state))) {
+    const definition = await table.get(definitionKey(occurrence.subject), { consistent: true });
+    const orphan = { occurrence, run, definition };
+    const waitMs = waitBeforeEndMs(deps, orphan);
+    if (waitMs > 0) return lookAt(deps, occurrence, clock.nowMs() + waitMs);
+    const became = await end(deps, orphan);
+    if (became === "refused") return lookAt(deps, occurrence, clock.nowMs() + timings.firstLookMs);
+    if (became === "parked") return;
+  }
+  for (const entry of entries) await table.write(entry);
+};
+
+/** T9 of all that the lock has of the run; there is nobody to hand over to, since those who wait end too. */
+const lockEntries = (occurrence: Occurrence, lock: Item | undefined): readonly Write[] => {
+  const mine = (entry: { readonly slotKey: string }) => entry.slotKey === occurrence.slotKey;
+  return [
+    ...holdersOf(lock)
+      .filter(mine)
+      .map(({ epoch }) => releaseHolder(occurrence, epoch)),
+    ...waitersOf(lock)
+      .filter(mine)
+      .map(({ text }) => removeWaiter(occurrence.subject, text)),
+  ];
+};
+
+/** 0 = now. Older code may still run beside newer for a moment after a deploy, and a lease may still be held. */
+const waitBeforeEndMs = ({ clock, timings }: RemovedDeps, { run, definition }: Orphan): number => {
+  const nowMs = clock.nowMs();
+  const removedAtMs = Number(definition?.["removedAtMs"] ?? nowMs);
+  if (nowMs < removedAtMs + timings.firstLookMs) return timings.firstLookMs;
+  if (run?.["st"] !== "running") return 0;
+  const leaseOverMs = Number(run["leaseUntilMs"]) + timings.clockBoundMs;
+  return leaseOverMs < nowMs ? 0 : leaseOverMs - nowMs + timings.leaseMs / 2;
+};
+
+const REASON = "job removed";
+const REMOVED = { name: "JobRemoved", message: "its job was removed before it was over" };
+
+const isParking = (definition: Item | undefined): boolean =>
+  String(definition?.["definition"]).includes('"onUnknown":"park"');
+
+/** T8, under the same conditions as the dead letters': never over a live lease. */
+const end = async (
+  deps: RemovedDeps,
+  { occurrence, run, definition }: Orphan,
+): Promise<"cancelled" | "parked" | "refused"> => {
+  const nowMs = deps.clock.nowMs();
+  const epoch = Number(run?.["ep"] ?? 1);
+  const state = run?.["st"] === "running" && isParking(definition) ? "parked" : "cancelled";
+  const trigger = isManualKey(occurrence.slotKey) ? "manual" : "schedule";
+  const mark = { occurrence, nowMs, reason: REASON };
+  const [token, clockBoundMs] = [deps.random.token(), deps.timings.clockBoundMs];
+  const answer = await deps.table.write(
+    run?.["fence"] === undefined
+      ? markNeverStarted({ ...mark, state: "cancelled", trigger }, epoch)
+      : markDead({ ...mark, epoch, state, token, clockBoundMs, error: REMOVED }),
+  );
+  if (!answer.written) return "refused";
+  deps.journal.notice("warn", "unknown-job", { runId: runIdOf(occurrence), state, reason: REASON });
+  return state;
+};
