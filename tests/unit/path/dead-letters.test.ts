@@ -176,3 +176,9 @@ test("a letter for a job that this deployment does not know stays", async () => 
   expect(await judgeDeadLetter(env.deps, letterOf("tomorrow"))).toEqual({ kind: "return" });
   expect(env.codes()).toEqual(["unknown-job"]);
 });
+
+test("a letter for a removed job goes when its run is over", async () => {
+  const env = make();
+  await env.put(runKey(at("yesterday", SLOT)), { st: "cancelled", ep: 1, reason: "job removed" });
+  expect(await judgeDeadLetter(env.deps, letterOf("yesterday"))).toEqual({ kind: "delete" });
+});
