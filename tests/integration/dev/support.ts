@@ -192,11 +192,15 @@ export const runJob = async (dev: Dev, job: string, input: object): Promise<stri
   return body.run.runId;
 };
 
+const ON_THE_WAY = new Set(["queued", "running", "waiting"]);
+
 /** The run once it is over. */
 export const endOf = async (dev: Dev, runId: string): Promise<NonNullable<Answer["run"]>> => {
-  const { body } = await dev.ask("GET", `/v1/runs/${runId}?waitMs=25000`);
-  if (body.run === undefined) throw new Error(JSON.stringify(body));
-  return body.run;
+  for (;;) {
+    const { body } = await dev.ask("GET", `/v1/runs/${runId}?waitMs=25000`);
+    if (body.run === undefined) throw new Error(JSON.stringify(body));
+    if (!ON_THE_WAY.has(body.run.state)) return body.run;
+  }
 };
 
 /** All processes below the given one. */
