@@ -20,6 +20,8 @@ export interface ThreadAttemptsOptions {
   readonly threadFile?: URL;
   /** Memory of the function or pool that the threads stand for; none = no limit of ours. */
   readonly memoryMb?: number;
+  /** `process` = a child process for each, which not even a fatal error of V8 can harm; default `thread`. */
+  readonly isolation?: "thread" | "process";
   readonly clock: Clock;
   readonly timers: Timers;
   /** Threads that are kept ready, at least; default 1. More are made as attempts need them. */

@@ -1,9 +1,7 @@
-import { createInterface } from "node:readline";
-import { Worker } from "node:worker_threads";
 import { errorFacts } from "../../core/json-safe.ts";
 import type { AttemptRequest, AttemptServices, ErrorFacts } from "../../ports/attempts.ts";
-import { heapLimits } from "./memory.ts";
-import type { FromThread, ThreadData, ToThread } from "./messages.ts";
+import { processCarrier, threadCarrier } from "./carrier.ts";
+import type { FromThread, ToThread } from "./messages.ts";
 
 /** A bundle of ours is JavaScript; in the repository Node runs the sources. */
 const OWN_FILE = new URL(import.meta.url.endsWith(".ts") ? "./thread.ts" : "./thread.js", import.meta.url);
@@ -37,6 +35,7 @@ interface StartOptions {
   readonly jobsFile: URL;
   readonly threadFile?: URL;
   readonly memoryMb?: number;
+  readonly isolation?: "thread" | "process";
   readonly onOutput: (line: string, run?: { readonly job: string; readonly runId: string }) => void;
 }
 
@@ -48,64 +47,54 @@ interface Running {
 
 /** @param onWorn called when the thread is to get no other attempt. */
 export const startThread = (options: StartOptions, onWorn: () => void): Thread => {
-  const { jobsFile, threadFile, memoryMb, onOutput } = options;
-  const workerData: ThreadData = { jobsFile: jobsFile.href };
-  const worker = new Worker(threadFile ?? OWN_FILE, {
-    workerData,
-    stdout: true,
-    stderr: true,
-    ...(memoryMb !== undefined && { resourceLimits: heapLimits(memoryMb) }),
-  });
+  const { jobsFile, threadFile, memoryMb, onOutput, isolation } = options;
   const loaded = Promise.withResolvers<void>();
-  const dead = Promise.withResolvers<ThreadDeath>();
   let running: Running | undefined;
   let wasReady = false;
   let asked = false;
-  let outOfMemory = false;
-  let error: ErrorFacts | undefined;
-
-  const send = (message: ToThread): void => worker.postMessage(message);
+  let broken: ErrorFacts | undefined;
   const onMessage = (message: FromThread): void => {
     if (message.kind === "ready") {
       wasReady = true;
       loaded.resolve();
     } else if (message.kind === "worn") onWorn();
-    else if (message.kind === "broken") error ??= message.error;
+    else if (message.kind === "broken") broken ??= message.error;
     else if (message.kind === "log") running?.services.log(message.level, message.message, message.fields);
-    else if (message.kind === "previous") void answerPrevious(running, send);
+    else if (message.kind === "previous") void answerPrevious(running, carrier.send);
     else {
       const ended = running?.ended;
       running = undefined;
       ended?.(message);
     }
   };
-  worker.on("message", onMessage);
-  worker.on("error", (thrown: Error & { readonly code?: string }) => {
-    outOfMemory ||= thrown.code === "ERR_WORKER_OUT_OF_MEMORY";
-    error ??= errorFacts(thrown);
+  const carrier = (isolation === "process" ? processCarrier : threadCarrier)({
+    file: threadFile ?? OWN_FILE,
+    data: { jobsFile: jobsFile.href },
+    ...(memoryMb !== undefined && { memoryMb }),
+    onMessage,
+    onLine: (line) => onOutput(line, running?.request),
   });
-  worker.on("exit", (exitCode) => {
-    dead.resolve({ kind: "died", exitCode, outOfMemory, asked, wasReady, ...(error && { error }) });
+  const died = carrier.exited.then(({ exitCode, outOfMemory, ...exit }): ThreadDeath => {
+    const error = broken ?? exit.error;
     loaded.reject(new Error(error?.message ?? `the thread ended with code ${exitCode} before it was ready`));
+    return { kind: "died", exitCode, outOfMemory, asked, wasReady, ...(error && { error }) };
   });
   // Whoever wants to know asks `ready`; nobody has to.
   loaded.promise.catch(() => undefined);
-  for (const stream of [worker.stdout, worker.stderr])
-    createInterface({ input: stream }).on("line", (line) => onOutput(line, running?.request));
 
   return {
     ready: loaded.promise,
-    died: dead.promise,
-    send,
+    died,
+    send: carrier.send,
     run: (request, endsAtMs, services) =>
       new Promise((resolve) => {
         running = { request, services, ended: resolve };
-        send({ kind: "run", request, endsAtMs });
+        carrier.send({ kind: "run", request, endsAtMs });
       }),
     end: async () => {
       asked = true;
-      await worker.terminate();
-      await dead.promise;
+      carrier.kill();
+      await died;
     },
   };
 };

@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import process from "node:process";
-import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { adviceOf, isJob, isOutcome, outcomeOf } from "../../core/authoring.ts";
 import { boundedJson, errorFacts, toJson } from "../../core/json-safe.ts";
 import { checkInput, isStandardSchema } from "../../core/standard-schema.ts";
 import type { AttemptRequest, PreviousSuccess } from "../../ports/attempts.ts";
+import { openChannel } from "./channel.ts";
 import { makeContext } from "./context.ts";
-import type { FromThread, HandlerEnd, ThreadData, ToThread } from "./messages.ts";
+import type { HandlerEnd, ToThread } from "./messages.ts";
 
 const RESULT_BYTES = 32 * 1024;
 
@@ -22,12 +22,8 @@ let current: Attempt | undefined;
 let worn = false;
 let loaded = false;
 
-const portOf = (port: MessagePort | null): MessagePort => {
-  if (port === null) throw new Error("this module runs in a worker thread");
-  return port;
-};
-const port = portOf(parentPort);
-const post = (message: FromThread): void => port.postMessage(message);
+const channel = openChannel();
+const post = channel.post;
 
 /**
  * An error that nobody caught. It ends the attempt that it belongs to. What an earlier attempt left behind must not
@@ -37,8 +33,8 @@ const onUncaught = (error: unknown): void => {
   const origin = attemptOfCode.getStore();
   const fatal = !loaded || (current !== undefined && (origin === undefined || origin === current));
   if (fatal) {
-    post({ kind: "broken", error: errorFacts(error) });
-    process.exit(1);
+    channel.leave({ kind: "broken", error: errorFacts(error) });
+    return;
   }
   worn = true;
   const { name, message } = errorFacts(error);
@@ -85,6 +81,7 @@ const run = async (jobs: Promise<unknown>, attempt: Attempt, endsAtMs: number): 
       log: (level, message, fields) => post({ kind: "log", level, message, fields }),
       previous: () => askPrevious(attempt),
     });
+    attempt.abort.signal.throwIfAborted();
     const result: unknown = await handler(context);
     if (isOutcome(result)) return outcomeOf(result);
     if (outcomes.length > 0)
@@ -143,9 +140,8 @@ const onMessage = (jobs: Promise<unknown>, message: ToThread): void => {
 
 process.on("uncaughtException", onUncaught);
 process.on("unhandledRejection", onUncaught);
-const { jobsFile } = workerData as ThreadData;
-const jobs = load(jobsFile);
-port.on("message", (message: ToThread) => onMessage(jobs, message));
+const jobs = load(channel.data.jobsFile);
+channel.listen((message) => onMessage(jobs, message));
 await jobs;
 loaded = true;
 post({ kind: "ready" });
