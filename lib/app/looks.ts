@@ -103,7 +103,7 @@ const askOf = ({ clock }: LookDeps, { job, occurrence, run }: OpenRun) => ({
   occurrence,
   epoch: Number(run?.["ep"] ?? 1),
   trigger: triggerOf(run, occurrence.slotKey),
-  queuedAtMs: Number(run?.["claimedAtMs"] ?? clock.nowMs()),
+  queuedAtMs: Number(run?.["reopenedAtMs"] ?? run?.["claimedAtMs"] ?? clock.nowMs()),
   recorded: run?.["st"] !== undefined,
 });
 
