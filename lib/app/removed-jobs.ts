@@ -2,7 +2,7 @@ import { isManualKey, type Occurrence, runIdOf } from "../core/identity.ts";
 import { definitionKey, lockKey, runRange, slotKeyInSortKey } from "../core/items.ts";
 import { holdersOf, releaseHolder, removeWaiter, waitersOf } from "../core/lock.ts";
 import { isTerminal } from "../core/run.ts";
-import { markDead, markNeverStarted } from "../core/transitions.ts";
+import { markCancelled, markDead } from "../core/transitions.ts";
 import type { Item, Write } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
 import { lookAt } from "./looks.ts";
@@ -84,21 +84,25 @@ const REMOVED = { name: "JobRemoved", message: "its job was removed before it wa
 const isParking = (definition: Item | undefined): boolean =>
   String(definition?.["definition"]).includes('"onUnknown":"park"');
 
-/** T8, under the same conditions as the dead letters': never over a live lease. */
+/** T8; of a lost attempt under the same condition as the dead letters', never over a live lease. */
 const end = async (
   deps: RemovedDeps,
   { occurrence, run, definition }: Orphan,
 ): Promise<"cancelled" | "parked" | "refused"> => {
-  const nowMs = deps.clock.nowMs();
-  const epoch = Number(run?.["ep"] ?? 1);
-  const state = run?.["st"] === "running" && isParking(definition) ? "parked" : "cancelled";
+  const lost = run?.["st"] === "running";
+  const state = lost && isParking(definition) ? "parked" : "cancelled";
   const trigger = isManualKey(occurrence.slotKey) ? "manual" : "schedule";
-  const mark = { occurrence, nowMs, reason: REASON };
-  const [token, clockBoundMs] = [deps.random.token(), deps.timings.clockBoundMs];
+  const mark = {
+    occurrence,
+    epoch: Number(run?.["ep"] ?? 1),
+    token: deps.random.token(),
+    nowMs: deps.clock.nowMs(),
+    reason: REASON,
+  };
   const answer = await deps.table.write(
-    run?.["fence"] === undefined
-      ? markNeverStarted({ ...mark, state: "cancelled", trigger }, epoch)
-      : markDead({ ...mark, epoch, state, token, clockBoundMs, error: REMOVED }),
+    lost
+      ? markDead({ ...mark, state, clockBoundMs: deps.timings.clockBoundMs, error: REMOVED })
+      : markCancelled({ ...mark, trigger, locked: run?.["st"] === undefined, parkedToo: false }),
   );
   if (!answer.written) return "refused";
   deps.journal.notice("warn", "unknown-job", { runId: runIdOf(occurrence), state, reason: REASON });

@@ -305,7 +305,7 @@ export const countStaleResult = (occurrence: Occurrence): Write => ({
 
 export interface Mark {
   readonly occurrence: Occurrence;
-  readonly state: "skipped" | "missed" | "expired" | "cancelled";
+  readonly state: "skipped" | "missed" | "expired";
   readonly nowMs: number;
   readonly trigger: Trigger;
   readonly reason: string;
