@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { release } from "../../../lib/app/lock-keeper.ts";
+import { retryRun } from "../../../lib/app/operator.ts";
 import { makeRunByHand } from "../../../lib/app/run-by-hand.ts";
 import { watch } from "../../../lib/app/watch.ts";
 import { lockKey, runKey } from "../../../lib/core/items.ts";
@@ -212,6 +213,20 @@ test("looks come in time wherever the clocks of their makers stand", async () =>
     expect(sentAt.filter((minute) => minute > 0).length).toBeGreaterThan(0);
     expect(env.sent.some(({ message }) => message.trigger === "manual")).toBe(true);
   }
+});
+
+test("a retried run whose message was lost is sent again, and its start deadline counts from the retry", async () => {
+  const env = await atSlot(side);
+  await env.put(runKey(at("side", SLOT)), { st: "missed", ep: 1, trigger: "watchdog", claimedAtMs: SLOT_MS });
+  await env.moveTo("2026-04-02T00:00:00Z");
+  env.fail("send", "down");
+  const pointed = { job: side, occurrence: at("side", SLOT) };
+  await expect(retryRun(env.deps, pointed)).rejects.toThrow("down");
+  await env.moveBy(3 * 60_000);
+  env.handle(() => ({ kind: "returned" }));
+  await watch(env.deps);
+  for (const { message } of env.sent) await env.work(message);
+  expect(await env.run(at("side", SLOT))).toMatchObject({ st: "succeeded", ep: 2 });
 });
 
 // A job that a deploy removes.

@@ -1,0 +1,62 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { slotKeyOf } from "../../../lib/core/identity.ts";
+import type { Json } from "../../../lib/core/json.ts";
+import { dueMsOf, messageText, parseMessage, type RunMessage, TRIGGERS } from "../../../lib/core/message.ts";
+import { parseSchedulerEvent, schedulerInput } from "../../../lib/core/scheduler-event.ts";
+import { msOf } from "../../support/path.ts";
+
+const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as Json);
+
+const message: fc.Arbitrary<RunMessage> = fc.record(
+  {
+    subject: fc.constantFrom("report", "automation:7"),
+    slotKey: fc.integer({ min: 0, max: 4_102_444_800_000 }).map(slotKeyOf),
+    epoch: fc.integer({ min: 1, max: 1_000 }),
+    trigger: fc.constantFrom(...TRIGGERS),
+    queuedAtMs: fc.integer({ min: 0 }),
+    input: json,
+    reason: fc.string(),
+  },
+  { requiredKeys: ["subject", "slotKey", "epoch", "trigger", "queuedAtMs"] },
+);
+
+test("every message reads back as it was written", () => {
+  fc.assert(
+    fc.property(message, (one) => {
+      expect(parseMessage(messageText(one))).toEqual(one);
+    }),
+  );
+});
+
+test("any text is a message or poison, and nothing else", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+      expect(() => parseMessage(text)).toThrow(expect.objectContaining({ code: "poison_message" }));
+    }),
+  );
+});
+
+test("the start deadline counts from the slot, or from when somebody asked", () => {
+  const slotKey = "2026-10-08T02:00:00.000Z";
+  const base: RunMessage = { subject: "report", slotKey, epoch: 1, trigger: "schedule", queuedAtMs: 7 };
+  expect(dueMsOf(base)).toBe(msOf(slotKey));
+  expect(dueMsOf({ ...base, trigger: "watchdog" })).toBe(msOf(slotKey));
+  expect(dueMsOf({ ...base, trigger: "manual" })).toBe(7);
+  expect(dueMsOf({ ...base, trigger: "backfill" })).toBe(7);
+  expect(dueMsOf({ ...base, epoch: 2 })).toBe(7);
+  expect(dueMsOf({ ...base, slotKey: `${slotKey}-k3x9f2` })).toBe(7);
+});
+
+test("a schedule's input, filled in by the scheduler, is its delivery", () => {
+  const filled = { ...schedulerInput(["report", "sync"]), scheduledTime: "2026-10-08T02:00:00Z" };
+  expect(parseSchedulerEvent(JSON.parse(JSON.stringify(filled)))).toEqual({
+    subjects: ["report", "sync"],
+    slotMs: msOf("2026-10-08T02:00:00Z"),
+    isTick: false,
+  });
+});
+
+test("a schedule's input that nobody filled in is refused", () => {
+  expect(() => parseSchedulerEvent(schedulerInput(["report"]))).toThrow("unfilled");
+});
