@@ -1,0 +1,171 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { artifactName, type Built, writeArtifacts } from "./artifacts.ts";
+import { type BuildFault, buildProject, formatFaults } from "./build/build.ts";
+import { deploymentFaults, stackFaults, stageFaults } from "./checks.ts";
+import type { Resources, Value } from "./cloudformation.ts";
+import type { FunctionSpec } from "./functions.ts";
+import { type Deployment, type FunctionKind, functionLogicalId } from "./naming.ts";
+import { makeStack } from "./stack.ts";
+
+/** What we use of the Serverless Framework. */
+export interface Serverless {
+  readonly serviceDir: string;
+  readonly service: {
+    readonly service: string;
+    readonly functions: { [key: string]: FunctionEntry };
+    readonly resources?: { readonly Resources?: { readonly [id: string]: unknown } };
+    readonly provider: {
+      readonly logRetentionInDays?: number;
+      readonly compiledCloudFormationTemplate: Template;
+    };
+  };
+  readonly classes: { readonly Error: new (message: string, code: string) => Error };
+  getProvider(name: "aws"): { getStage(): string };
+}
+
+interface Template {
+  readonly Resources: { [id: string]: TemplateResource };
+  Outputs?: { [name: string]: unknown };
+}
+
+interface TemplateResource {
+  Properties?: { readonly [name: string]: unknown };
+  DependsOn?: unknown;
+  readonly [name: string]: unknown;
+}
+
+/** A function as the framework must know it, to upload its code and to find it by `-f`. */
+interface FunctionEntry {
+  readonly name: string;
+  readonly handler: string;
+  readonly [option: string]: unknown;
+}
+
+export interface Utilities {
+  readonly log: { warning(text: string): void; info(text: string): void };
+}
+
+const RETENTION_DAYS = 30;
+
+const read = (file: string): Promise<string> => readFile(file, "utf8");
+
+/**
+ * The plugin's hooks, in the order in which a command meets them. Jobs are built once, at the first hook that needs
+ * them; each fault is one line, and no command goes on with one.
+ */
+export const makePlugin = (serverless: Serverless, { log }: Utilities) => {
+  const folder = join(serverless.serviceDir, ".serverless");
+  const deployment = (): Deployment => ({
+    service: serverless.service.service,
+    stage: serverless.getProvider("aws").getStage(),
+  });
+  const invalid = (faults: readonly BuildFault[]): Error =>
+    new serverless.classes.Error(formatFaults(faults), "BELFRY_INVALID_PROJECT");
+  const refuse = (faults: readonly BuildFault[]): void => {
+    if (faults.length > 0) throw invalid(faults);
+  };
+  let built: Built | undefined;
+
+  const build = async (): Promise<Built> => {
+    if (built) return built;
+    refuse(stageFaults(deployment().stage));
+    // Not in the project: the framework empties its own folder, and ours is the local stack's.
+    const outDir = await mkdtemp(join(tmpdir(), "belfry-package-"));
+    try {
+      const answer = await buildProject({ projectDir: serverless.serviceDir, outDir, packages: "bundle" });
+      if (!answer.ok) throw invalid(answer.faults);
+      for (const warning of answer.warnings) log.warning(warning);
+      const { manifest, manifestFile, jobsFile } = answer;
+      const [manifestText, jobsText] = await Promise.all([read(manifestFile), read(jobsFile)]);
+      built = { manifest, manifestText, jobsText };
+      return built;
+    } finally {
+      await rm(outDir, { recursive: true, force: true });
+    }
+  };
+
+  /** Makes our functions known to the framework; nothing is written. */
+  const addFunctions = async (): Promise<void> => {
+    const { manifest } = await build();
+    const { functions, provider, resources } = serverless.service;
+    const resourceIds = Object.keys(resources?.Resources ?? {});
+    refuse(deploymentFaults(deployment(), manifest, { functionKeys: Object.keys(functions), resourceIds }));
+    const retention = provider.logRetentionInDays ?? RETENTION_DAYS;
+    const stack = makeStack({ deployment: deployment(), manifest, nowMs: Date.now() });
+    for (const spec of stack.functions) functions[spec.key] = entryOf(spec, folder, retention);
+  };
+
+  const writeZips = async (): Promise<void> => {
+    await writeArtifacts(folder, await build());
+  };
+
+  /** After the framework has made the functions: their properties, and all the other resources. */
+  const addResources = async (): Promise<void> => {
+    const { manifest } = await build();
+    const { compiledCloudFormationTemplate: template } = serverless.service.provider;
+    const ids = new Set([
+      ...Object.keys(template.Resources),
+      ...Object.keys(serverless.service.resources?.Resources ?? {}),
+    ]);
+    const own = makeStack({ deployment: deployment(), manifest, nowMs: Date.now() }).functions.length;
+    const otherResources = ids.size - 2 * own;
+    const stack = makeStack({ deployment: deployment(), manifest, nowMs: Date.now(), otherResources });
+    refuse(stackFaults(stack, otherResources));
+    for (const spec of stack.functions) setProperties(template, spec);
+    Object.assign(template.Resources, stack.resources satisfies Resources);
+    template.Outputs = { ...template.Outputs, ...stack.outputs };
+    log.info(`belfry: ${manifest.jobs.length} jobs, ${Object.keys(stack.resources).length} resources`);
+  };
+
+  return { addFunctions, writeZips, addResources };
+};
+
+const DESCRIPTIONS: { readonly [kind in FunctionKind]: string } = {
+  dispatcher: "Belfry: claims a slot and sends it to its pool",
+  worker: "Belfry: runs the jobs of a pool",
+  "dead-letters": "Belfry: judges what came back too often",
+  watchdog: "Belfry: finds each minute what did not happen",
+  operate: "Belfry: answers the command line",
+};
+
+const entryOf = (
+  { kind, name, handler, roleId, properties }: FunctionSpec,
+  folder: string,
+  days: number,
+) => ({
+  name,
+  handler,
+  role: roleId,
+  runtime: properties["Runtime"],
+  architecture: "arm64",
+  memorySize: properties["MemorySize"],
+  timeout: properties["Timeout"],
+  description: DESCRIPTIONS[kind],
+  // A version for each deploy would be kept for ever, and nothing invokes one.
+  versionFunction: false,
+  logRetentionInDays: days,
+  package: { artifact: join(folder, artifactName(kind)) },
+  events: [],
+});
+
+/**
+ * Ours and no others: a project's `provider` section sets a network, variables or layers for its own functions, and
+ * in our functions they would be rights and failures that nobody expects.
+ */
+const setProperties = (template: Template, { key, properties }: FunctionSpec): void => {
+  const resource = template.Resources[functionLogicalId(key)];
+  if (!resource) throw new Error(`the Serverless Framework made no function ${key}`);
+  const { Code, Tags, Description } = resource.Properties ?? {};
+  resource.Properties = {
+    Code,
+    ...(Tags === undefined ? {} : { Tags }),
+    Description,
+    ...(properties satisfies { readonly [name: string]: Value }),
+  };
+  // The framework names the role here too, which the reference to it does already.
+  resource.DependsOn = logGroupId(key);
+};
+
+const logGroupId = (key: string): string => functionLogicalId(key).replace(/LambdaFunction$/, "LogGroup");
