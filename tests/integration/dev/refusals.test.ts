@@ -1,10 +1,18 @@
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { endOf, gatedJob, makeGate, makeProject, readyDev, runJob, startDev } from "./support.ts";
+import {
+  endOf,
+  gatedJob,
+  makeGate,
+  makeProject,
+  readyDev,
+  runJob,
+  startDev,
+  temporaryFolder,
+} from "./support.ts";
 
 const JOBS = { "jobs/gated.ts": gatedJob(1) };
 
@@ -20,7 +28,7 @@ test("a second start on the same port or the same data changes nothing, and the 
   const gate = await makeGate();
   const project = makeProject(JOBS);
   const dev = await readyDev({ project });
-  const other = join(mkdtempSync(join(tmpdir(), "belfry-")), "other");
+  const other = join(temporaryFolder(), "other");
   await expectRefusal(
     await startDev({ project, port: dev.port, args: ["--data", other] }),
     /port \d+ is in use/,
@@ -46,7 +54,7 @@ test("a port that another program has is refused before the data folder is made"
 });
 
 test("a data folder that cannot be made is refused", async () => {
-  const file = join(mkdtempSync(join(tmpdir(), "belfry-")), "file");
+  const file = join(temporaryFolder(), "file");
   writeFileSync(file, "");
   await expectRefusal(
     await startDev({ project: makeProject(JOBS), args: ["--data", join(file, "data")] }),

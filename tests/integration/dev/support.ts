@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -12,9 +12,17 @@ import { freePorts } from "../../../cli/dev/network-port.ts";
 const REPOSITORY = fileURLToPath(new URL("../../../", import.meta.url));
 export const BIN = join(REPOSITORY, "cli", "bin.js");
 
+/** Gone with the test. */
+export const temporaryFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), "belfry-"));
+  // The children of a killed stack may still write for a moment.
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }));
+  return folder;
+};
+
 /** A project in a folder with a space in its name; files by path. */
 export const makeProject = (files: { readonly [path: string]: string }): string => {
-  const folder = join(mkdtempSync(join(tmpdir(), "belfry-")), "my project");
+  const folder = join(temporaryFolder(), "my project");
   mkdirSync(join(folder, "node_modules"), { recursive: true });
   symlinkSync(REPOSITORY, join(folder, "node_modules", "belfry"));
   symlinkSync(join(REPOSITORY, "node_modules", "@aws-sdk"), join(folder, "node_modules", "@aws-sdk"));

@@ -1,11 +1,11 @@
-import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openDataFolder } from "../../../cli/dev/data-folder.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 const FACTS = { port: 4747, key: "k", pid: 12, startedAt: "2026-10-08T02:00:00.000Z" };
-const newFolder = () => join(mkdtempSync(join(tmpdir(), "belfry dev ")), "data");
+const newFolder = () => join(temporaryFolder(), "data");
 
 test("a folder in use is refused, with its holder, and free again after the release", () => {
   const path = newFolder();
@@ -46,7 +46,7 @@ test.each([
   ["below a file", (file: string) => join(file, "data")],
   ["a file", (file: string) => file],
 ])("a data folder that is %s is refused in one line", (_name, place) => {
-  const file = join(mkdtempSync(join(tmpdir(), "belfry-")), "file");
+  const file = join(temporaryFolder(), "file");
   writeFileSync(file, "");
   expect(() => openDataFolder(place(file))).toThrow(expect.objectContaining({ code: "data_folder" }));
 });

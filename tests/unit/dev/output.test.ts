@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,6 +8,7 @@ import { nodeNote } from "../../../cli/dev/node-version.ts";
 import { functionTimeoutMs, queueSpecs } from "../../../cli/dev/resources.ts";
 import { lineForPeople } from "../../../cli/dev/run-lines.ts";
 import { DEFAULTS, type JobDefinition, type Manifest } from "../../../lib/core/job.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 const job = (name: string, changes: Partial<JobDefinition> = {}): JobDefinition => ({
   name,
@@ -114,7 +115,7 @@ test("what a job's code prints is shown as it is; what else control and emulator
 });
 
 test("a log keeps the bytes, and hands on whole lines whatever the pieces", () => {
-  const folder = mkdtempSync(join(tmpdir(), "belfry-"));
+  const folder = temporaryFolder();
   const lines: string[] = [];
   const log = openChildLog(folder, "control", (line) => lines.push(line));
   const text = Buffer.from("one\ntwo 二\nthree");
