@@ -1,15 +1,32 @@
 import { Command, CommanderError } from "commander";
 import { InvalidInput } from "../lib/core/errors.ts";
+import { addCancel } from "./commands/cancel.ts";
 import { addDev } from "./commands/dev.ts";
+import { addDismiss } from "./commands/dismiss.ts";
 import { addList } from "./commands/list.ts";
 import { addNext } from "./commands/next.ts";
+import { addPause, addResume, addSkipNext } from "./commands/pause.ts";
+import { addRetry } from "./commands/retry.ts";
 import { addRun } from "./commands/run.ts";
 import { addRuns } from "./commands/runs.ts";
 import { addShow } from "./commands/show.ts";
 import { EXIT, type ExitCode, exitCodeOfError } from "./exit-codes.ts";
 import { printError } from "./output.ts";
 
-const VERBS = [addDev, addList, addNext, addRun, addRuns, addShow];
+const VERBS = [
+  addDev,
+  addList,
+  addNext,
+  addRun,
+  addRuns,
+  addShow,
+  addRetry,
+  addCancel,
+  addDismiss,
+  addPause,
+  addResume,
+  addSkipNext,
+];
 
 const HELP_TAIL = `
 Exit codes:

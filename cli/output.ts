@@ -45,7 +45,7 @@ export const pairLines = (pairs: readonly (readonly [name: string, value: string
 };
 
 /** `{code, message, field?, hint?}`: the error as `--json` shows it. */
-const errorFacts = (error: unknown) => ({
+export const errorFacts = (error: unknown) => ({
   code: codeOfError(error),
   message: error instanceof Error ? error.message : String(error),
   ...(error instanceof InvalidInput && error.field !== undefined ? { field: error.field } : {}),

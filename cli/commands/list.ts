@@ -9,9 +9,17 @@ import { addVerb, type CommonOptions, ending } from "../verb.ts";
 
 const HEADINGS = ["JOB", "HEALTH", "SCHEDULE", "ZONE", "NEXT (ZONE)", "NEXT (UTC)", "LAST OUTCOME"];
 
-const rowOf = ({ name, health, inWords, timezone, nextSlot, lastRun }: JobSummary): readonly string[] => [
+const rowOf = ({
   name,
   health,
+  paused,
+  inWords,
+  timezone,
+  nextSlot,
+  lastRun,
+}: JobSummary): readonly string[] => [
+  name,
+  paused === null ? health : `paused (${paused.reason})`,
   inWords ?? "by hand only",
   timezone,
   nextSlot === null ? "-" : localText(nextSlot, timezone),

@@ -7,6 +7,7 @@ import type { Clock, Timers } from "../ports/clock.ts";
 import type { Table } from "../ports/table.ts";
 import { makeListJobs } from "./list-jobs.ts";
 import { makeListRuns } from "./list-runs.ts";
+import type { Pointed } from "./operator.ts";
 import { makeAwaitRun, makeReadRun } from "./read-run.ts";
 
 export interface InspectDeps {
@@ -52,6 +53,15 @@ export const makeInspect = (deps: InspectDeps) => {
 
   return {
     job,
+
+    /** @throws InvalidInput `unknown_run`, also for a run of a job that this deployment lacks. */
+    pointed: (runId: string): Pointed => {
+      const occurrence = occurrenceOf(runId);
+      const owner = jobs.bySubject(occurrence.subject);
+      if (owner === undefined) throw unknownRun(`the job of ${runId} is not in this deployment`);
+      return { job: owner, occurrence };
+    },
+
     listJobs: makeListJobs(deps),
     listRuns,
 

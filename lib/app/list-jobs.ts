@@ -1,5 +1,5 @@
 import { slotKeyOf } from "../core/identity.ts";
-import { definitionKey, runKey, runRange } from "../core/items.ts";
+import { CONTROL_KEY, definitionKey, runKey, runRange } from "../core/items.ts";
 import type { JobDefinition, Overlap } from "../core/job.ts";
 import type { JobList } from "../core/job-list.ts";
 import { isTerminal, type RunState, type RunView } from "../core/run.ts";
@@ -7,6 +7,7 @@ import { shortIsoOf } from "../core/time.ts";
 import type { Item, Key } from "../core/write.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Table } from "../ports/table.ts";
+import { type PauseView, pauseOf } from "./control.ts";
 import { runViewOf, stateOf } from "./run-view.ts";
 
 /**
@@ -37,6 +38,8 @@ export interface JobSummary {
     readonly finishedAt: string | null;
   } | null;
   readonly health: Health;
+  /** Its slots are skipped until it is resumed, or until that instant. */
+  readonly paused: PauseView | null;
 }
 
 export interface ListJobsDeps {
@@ -99,6 +102,7 @@ export const makeListJobs = ({ table, jobs, clock }: ListJobsDeps) => {
 
   return async (): Promise<readonly JobSummary[]> => {
     const nowMs = clock.nowMs();
+    const control = await table.get(CONTROL_KEY, { consistent: true });
     const definitions = lookupOf(await table.getMany(jobs.all.map(({ subject }) => definitionKey(subject))));
     const sinceOf = ({ subject }: JobDefinition) =>
       Number(definitions(definitionKey(subject))?.["sinceMs"] ?? Number.POSITIVE_INFINITY);
@@ -115,7 +119,8 @@ export const makeListJobs = ({ table, jobs, clock }: ListJobsDeps) => {
     return jobs.all.map((job, index) => {
       const key = dueKey(job.subject);
       const isOverdue = key !== undefined && isUnstarted(dueRuns(key));
-      return summaryOf(job, { jobs, nowMs, isOverdue, runs: histories[index] ?? [] });
+      const paused = pauseOf(control, job, nowMs);
+      return summaryOf(job, { jobs, nowMs, isOverdue, paused, runs: histories[index] ?? [] });
     });
   };
 };
@@ -125,9 +130,15 @@ const overlapText = (overlap: Overlap): string =>
 
 const summaryOf = (
   job: JobDefinition,
-  seen: { jobs: JobList; nowMs: number; isOverdue: boolean; runs: readonly RunView[] },
+  seen: {
+    jobs: JobList;
+    nowMs: number;
+    isOverdue: boolean;
+    paused: PauseView | undefined;
+    runs: readonly RunView[];
+  },
 ): JobSummary => {
-  const { jobs, nowMs, isOverdue, runs } = seen;
+  const { jobs, nowMs, isOverdue, paused, runs } = seen;
   const schedule = jobs.scheduleOf(job);
   const nextMs = jobs.firesHere(job) ? schedule?.next(nowMs) : undefined;
   const last = runs.find(isOutcome);
@@ -146,5 +157,6 @@ const summaryOf = (
         ? null
         : { runId: last.runId, slot: last.slot, state: last.state, finishedAt: last.finishedAt },
     health: healthOf(isOverdue, runs),
+    paused: paused ?? null,
   };
 };

@@ -16,15 +16,57 @@ type LookDeps = Pick<Deps, "table" | "queue" | "clock" | "random" | "journal" | 
 /** A note that is written while a pass reads must lie ahead of what the pass has read. */
 const SOONEST_LOOK_MS = 5 * SECOND_MS;
 
+/** An attempt set that somebody is about to ask for: its note is written before its record. */
+export interface Promised {
+  readonly epoch: number;
+  readonly askedAtMs: number;
+}
+
+/**
+ * Whoever asked for a run may sleep between the note and the record, but no longer than an invocation can last (15
+ * minutes). Until then a note without its record is kept.
+ */
+const LONGEST_ASK_MS = 20 * MINUTE_MS;
+
 /** Notes "look at this run then" for the watchdog. Looking once too often does no harm. */
 export const lookAt = async (
   { table, clock }: Pick<Deps, "table" | "clock">,
   occurrence: Occurrence,
-  atMs: number,
+  { atMs, promised }: { readonly atMs: number; readonly promised?: Promised },
 ): Promise<void> => {
   const lookAtMs = Math.max(atMs, clock.nowMs() + SOONEST_LOOK_MS);
   const expiresAtS = Math.floor((lookAtMs + OLDEST_DELIVERY_MS) / SECOND_MS);
-  await table.write({ key: openKey(occurrence, lookAtMs), changes: [set("expiresAtS", expiresAtS)] });
+  const of = promised === undefined ? [] : [set("ep", promised.epoch), set("askedAtMs", promised.askedAtMs)];
+  await table.write({ key: openKey(occurrence, lookAtMs), changes: [set("expiresAtS", expiresAtS), ...of] });
+};
+
+/** To be awaited before the record of a run that no slot leads to, or of a new attempt set, is written. */
+export const noteAsk = (
+  deps: Pick<Deps, "table" | "clock" | "timings">,
+  occurrence: Occurrence,
+  epoch: number,
+): Promise<void> => {
+  const askedAtMs = deps.clock.nowMs();
+  return lookAt(deps, occurrence, {
+    atMs: askedAtMs + deps.timings.firstLookMs,
+    promised: { epoch, askedAtMs },
+  });
+};
+
+/** What an OPEN item promises, if anything. */
+export const promisedIn = (note: Item): Promised | undefined =>
+  note["ep"] === undefined ? undefined : { epoch: Number(note["ep"]), askedAtMs: Number(note["askedAtMs"]) };
+
+/** Keeps a note whose record has not come yet; in the end whoever wrote it has ended without asking. */
+export const keepPromise = async (
+  deps: Pick<Deps, "table" | "clock" | "timings">,
+  { occurrence, run }: Pick<OpenRun, "occurrence" | "run">,
+  promised: Promised | undefined,
+): Promise<void> => {
+  if (promised === undefined || Number(run?.["ep"] ?? 0) >= promised.epoch) return;
+  const nowMs = deps.clock.nowMs();
+  if (nowMs > promised.askedAtMs + LONGEST_ASK_MS) return;
+  await lookAt(deps, occurrence, { atMs: nowMs + 2 * deps.timings.firstLookMs, promised });
 };
 
 /** A run that was not over when the watchdog looked. */
@@ -46,7 +88,7 @@ export const look = async (deps: LookDeps, open: OpenRun): Promise<void> => {
   // Without a record there is nothing to mend: whoever noted the look ended before asking for the run.
   if (state === undefined) return;
   await sendAgain(deps, open, run?.["nudgedAtMs"]);
-  await lookAt(deps, occurrence, deps.clock.nowMs() + distanceMs(deps, run));
+  await lookAt(deps, occurrence, { atMs: deps.clock.nowMs() + distanceMs(deps, run) });
 };
 
 /** The distance between sends of the same queued run doubles, from the first look's to an hour. */
@@ -58,7 +100,9 @@ const lookAtRunning = async (deps: LookDeps, open: OpenRun): Promise<void> => {
   const { clock, timings } = deps;
   const leaseOverMs = Number(open.run?.["leaseUntilMs"]) + timings.clockBoundMs;
   if (leaseOverMs < clock.nowMs()) await sendAgain(deps, open, open.run?.["nudgedAtMs"]);
-  await lookAt(deps, open.occurrence, Math.max(leaseOverMs, clock.nowMs()) + timings.leaseMs / 2);
+  await lookAt(deps, open.occurrence, {
+    atMs: Math.max(leaseOverMs, clock.nowMs()) + timings.leaseMs / 2,
+  });
 };
 
 /** The message is a convenience: one that was lost costs a minute. */
@@ -66,7 +110,9 @@ const lookAtWaiting = async (deps: LookDeps, open: OpenRun): Promise<void> => {
   const dueMs = Number(open.run?.["nextAttemptAtMs"]) + MINUTE_MS;
   const nowMs = deps.clock.nowMs();
   if (dueMs <= nowMs) await sendAgain(deps, open, open.run?.["nudgedAtMs"]);
-  await lookAt(deps, open.occurrence, dueMs <= nowMs ? nowMs + distanceMs(deps, open.run) : dueMs);
+  await lookAt(deps, open.occurrence, {
+    atMs: dueMs <= nowMs ? nowMs + distanceMs(deps, open.run) : dueMs,
+  });
 };
 
 /** Queued by its lock: as a holder it is sent again; as neither holder nor waiter it is claimed. */
@@ -81,10 +127,10 @@ const lookAtLocked = async (deps: LookDeps, open: OpenRun): Promise<void> => {
   const nowMs = deps.clock.nowMs();
   if (holder !== undefined) {
     await sendHolderAgain(deps, open, holder);
-    await lookAt(deps, occurrence, nowMs + holderDistanceMs(deps, nowMs - holder.atMs));
+    await lookAt(deps, occurrence, { atMs: nowMs + holderDistanceMs(deps, nowMs - holder.atMs) });
   } else if (known) {
     await claimAndSend(deps, askOf(deps, open), deps.random.token());
-    await lookAt(deps, occurrence, nowMs + distanceMs(deps, run));
+    await lookAt(deps, occurrence, { atMs: nowMs + distanceMs(deps, run) });
   }
   // A look without record, holder and waiter: whoever noted it ended before asking for the run.
 };

@@ -5,13 +5,13 @@ import type { JobDefinition } from "../core/job.ts";
 import { type Holder, holdersOf, type Waiter, waitersOf } from "../core/lock.ts";
 import { isTrigger } from "../core/message.ts";
 import { isTerminal } from "../core/run.ts";
-import { isoOf } from "../core/time.ts";
 import { askToStop, dismiss, markCancelled, reopen } from "../core/transitions.ts";
-import { type Item, remove, set } from "../core/write.ts";
+import { remove, set } from "../core/write.ts";
 import { claimAndSend } from "./claims.ts";
+import { pauseEntry, skipEntry } from "./control.ts";
 import type { Deps } from "./deps.ts";
 import { isLocked, release } from "./lock-keeper.ts";
-import { lookAt } from "./looks.ts";
+import { noteAsk } from "./looks.ts";
 
 type OperatorDeps = Omit<Deps, "timers">;
 
@@ -38,7 +38,7 @@ export const retryRun = async (deps: OperatorDeps, { job, occurrence }: Pointed)
   const nowMs = deps.clock.nowMs();
   const token = deps.random.token();
   // Noted first: a crash after the next write leaves a queued run whose message nobody sent.
-  await lookAt(deps, occurrence, nowMs + deps.timings.firstLookMs);
+  await noteAsk(deps, occurrence, epoch + 1);
   const answer = await deps.table.write(reopen(occurrence, epoch, token, nowMs));
   const mine = answer.item?.["own"] === token && answer.item["ep"] === epoch + 1;
   if (!answer.written && !mine) {
@@ -125,9 +125,6 @@ export const dismissRun = async (deps: OperatorDeps, { occurrence }: Pointed): P
 const writeControl = ({ table }: OperatorDeps, changes: Parameters<typeof set>[]): Promise<unknown> =>
   table.write({ key: CONTROL_KEY, changes: changes.map(([path, value]) => set(path, value)) });
 
-const pauseEntry = ({ subject }: JobDefinition): string => `p#${subject}`;
-const skipEntry = ({ subject }: JobDefinition): string => `n#${subject}`;
-
 /** From now on, slots are recorded as skipped; with `untilMs`, that slot is the first to fire again. */
 export const pauseJob = async (
   deps: OperatorDeps,
@@ -159,25 +156,14 @@ export const skipNextSlot = async (deps: OperatorDeps, job: JobDefinition): Prom
   return slotMs;
 };
 
-export interface PauseView {
-  readonly since: string;
-  readonly reason: string;
-  readonly until?: string;
-}
+/** The acts of a person at the command line or the API, each on the run or the job that is pointed at. */
+export const makeOperator = (deps: OperatorDeps) => ({
+  retry: (pointed: Pointed) => retryRun(deps, pointed),
+  cancel: (pointed: Pointed, reason: string) => cancelRun(deps, pointed, reason),
+  dismiss: (pointed: Pointed) => dismissRun(deps, pointed),
+  pause: (job: JobDefinition, pause: Parameters<typeof pauseJob>[2]) => pauseJob(deps, job, pause),
+  resume: (job: JobDefinition) => resumeJob(deps, job),
+  skipNext: (job: JobDefinition) => skipNextSlot(deps, job),
+});
 
-/** The pause of a job as the control item has it; undefined = not paused at the instant. */
-export const pauseOf = (
-  control: Item | undefined,
-  job: JobDefinition,
-  nowMs: number,
-): PauseView | undefined => {
-  const entry = control?.[pauseEntry(job)];
-  if (typeof entry !== "object" || entry === null || !("reason" in entry)) return undefined;
-  const { at, until, reason } = entry;
-  if (typeof until === "number" && until <= nowMs) return undefined;
-  return {
-    since: isoOf(Number(at)),
-    reason: String(reason),
-    ...(typeof until === "number" ? { until: isoOf(until) } : {}),
-  };
-};
+export type Operator = ReturnType<typeof makeOperator>;

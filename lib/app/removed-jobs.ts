@@ -29,7 +29,7 @@ export const noteOpenRuns = async (deps: Pick<Deps, "table" | "clock">, subject:
     ...open.map((run) => slotKeyInSortKey(String(run["sk"]))),
     ...[...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => slotKey),
   ]);
-  for (const slotKey of slotKeys) await lookAt(deps, { subject, slotKey }, deps.clock.nowMs());
+  for (const slotKey of slotKeys) await lookAt(deps, { subject, slotKey }, { atMs: deps.clock.nowMs() });
 };
 
 /** Ends such a run, since no worker will, and takes it out of the lock; a parked one is left to a person. */
@@ -47,9 +47,9 @@ export const endOrphan = async (
     const definition = await table.get(definitionKey(occurrence.subject), { consistent: true });
     const orphan = { occurrence, run, definition };
     const waitMs = waitBeforeEndMs(deps, orphan);
-    if (waitMs > 0) return lookAt(deps, occurrence, clock.nowMs() + waitMs);
+    if (waitMs > 0) return lookAt(deps, occurrence, { atMs: clock.nowMs() + waitMs });
     const became = await end(deps, orphan);
-    if (became === "refused") return lookAt(deps, occurrence, clock.nowMs() + timings.firstLookMs);
+    if (became === "refused") return lookAt(deps, occurrence, { atMs: clock.nowMs() + timings.firstLookMs });
     if (became === "parked") return;
   }
   for (const entry of entries) await table.write(entry);

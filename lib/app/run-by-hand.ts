@@ -8,7 +8,7 @@ import { claimAndSend } from "./claims.ts";
 import { reasonNotToClaim } from "./control.ts";
 import type { Deps } from "./deps.ts";
 import { isLocked, releaseEnded } from "./lock-keeper.ts";
-import { lookAt } from "./looks.ts";
+import { noteAsk } from "./looks.ts";
 import { fitsInline, storeAside } from "./side.ts";
 
 type RunByHandDeps = Omit<Deps, "timers" | "jobs">;
@@ -38,7 +38,7 @@ export const makeRunByHand =
     const blocker = isLocked(job) ? await blockerOf(deps, job) : undefined;
     if (blocker !== undefined) return refusedByLock(runId, occurrence, blocker);
     // Noted first: nobody else would look at a run whose message was lost.
-    await lookAt(deps, occurrence, nowMs + deps.timings.firstLookMs);
+    await noteAsk(deps, occurrence, 1);
     const made = await record(deps, request, occurrence);
     if (made !== undefined) return { kind: "refused", runId, ...made };
     const ask = { job, occurrence, epoch: 1, trigger: "manual", queuedAtMs: nowMs, recorded: true } as const;

@@ -20,7 +20,7 @@ import { reasonNotToClaim } from "./control.ts";
 import { type ScheduleSince, syncDefinitions } from "./definitions.ts";
 import type { Deps } from "./deps.ts";
 import { isLocked } from "./lock-keeper.ts";
-import { look, lookAt } from "./looks.ts";
+import { keepPromise, look, noteAsk, type Promised, promisedIn } from "./looks.ts";
 import { endOrphan } from "./removed-jobs.ts";
 
 /** So many missed slots in a row have a record each; more share one. */
@@ -207,7 +207,7 @@ const catchUp = async (deps: Deps, job: JobDefinition, slotMs: number): Promise<
   const occurrence = { subject: job.subject, slotKey: slotKeyOf(slotMs) };
   const queuedAtMs = deps.clock.nowMs();
   // Noted first: a crash after the claim must not leave a run that nobody looks at.
-  await lookAt(deps, occurrence, queuedAtMs + deps.timings.firstLookMs);
+  await noteAsk(deps, occurrence, 1);
   const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded: false } as const;
   const outcome = await claimAndSend(deps, ask, deps.random.token());
   deps.journal.notice("warn", "caught-up", { runId: runIdOf(occurrence), outcome });
@@ -220,23 +220,37 @@ const lookAtNotes = async (deps: Deps, { from, until, nowMs }: Pass): Promise<vo
   const notes = await Promise.all(
     openRanges(fromMs, until.notesUntilMs).map((range) => deps.table.query(range)),
   );
-  const noted = new Map(
-    notes.flat().map((note) => {
-      const occurrence = occurrenceInOpenKey(String(note["sk"]));
-      return [runIdOf(occurrence), occurrence];
-    }),
-  );
+  const noted = notesByRun(notes.flat());
   const runs = new Map(
-    (await deps.table.getMany([...noted.values()].map(runKey))).map((run) => [
+    (await deps.table.getMany([...noted.values()].map(({ occurrence }) => runKey(occurrence)))).map((run) => [
       `${run["pk"]}/${run["sk"]}`,
       run,
     ]),
   );
-  for (const occurrence of noted.values()) {
+  for (const { occurrence, promised } of noted.values()) {
     const job = deps.jobs.bySubject(occurrence.subject);
     const { pk, sk } = runKey(occurrence);
     const run = runs.get(`${pk}/${sk}`);
+    await keepPromise(deps, { occurrence, run }, promised);
     if (job === undefined) await endOrphan(deps, { occurrence, run });
     else await look(deps, { job, occurrence, run });
   }
+};
+
+interface Note {
+  readonly occurrence: Occurrence;
+  readonly promised: Promised | undefined;
+}
+
+/** One note a run: of several, the one that promises the newest attempt set. */
+const notesByRun = (items: readonly Item[]): ReadonlyMap<string, Note> => {
+  const noted = new Map<string, Note>();
+  for (const item of items) {
+    const occurrence = occurrenceInOpenKey(String(item["sk"]));
+    const promised = promisedIn(item);
+    const known = noted.get(runIdOf(occurrence));
+    if (known !== undefined && (promised?.epoch ?? 0) <= (known.promised?.epoch ?? 0)) continue;
+    noted.set(runIdOf(occurrence), { occurrence, promised });
+  }
+  return noted;
 };

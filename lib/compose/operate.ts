@@ -1,4 +1,5 @@
 import { makeInspect } from "../app/inspect.ts";
+import { makeOperator } from "../app/operator.ts";
 import { makeRunByHand } from "../app/run-by-hand.ts";
 import type { Manifest } from "../core/job.ts";
 import { operateRouter } from "../inbound/operate/router.ts";
@@ -11,6 +12,7 @@ export const operateApp = (config: StackConfig, manifest: Manifest) => {
   return operateRouter({
     inspect: makeInspect(deps),
     runByHand: makeRunByHand(deps),
+    operator: makeOperator(deps),
     jobs: deps.jobs,
     clock: deps.clock,
     report: (error) =>

@@ -49,3 +49,17 @@ export interface Problem {
   readonly field?: string;
   readonly hint?: string;
 }
+
+/** `POST /v1/runs/:id/retry`, `/cancel`, `/dismiss`: the run as it is afterwards. */
+export type ActAnswer = RunAnswer;
+
+/** `POST /v1/jobs/:job/pause`, `/resume`, `/skip-next` */
+export interface JobActAnswer {
+  readonly job: string;
+  readonly timezone: string;
+  /** Of a pause. */
+  readonly reason?: string;
+  readonly until?: string;
+  /** The one slot that is skipped. */
+  readonly slot?: string;
+}

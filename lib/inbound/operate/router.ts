@@ -1,6 +1,7 @@
 import { type Context, Hono } from "hono";
 import { slotRefusal } from "../../app/check-slot.ts";
 import type { Inspect } from "../../app/inspect.ts";
+import type { Operator } from "../../app/operator.ts";
 import { previewJob } from "../../app/preview-job.ts";
 import type { RunByHandAnswer, RunByHandRequest } from "../../app/run-by-hand.ts";
 import { Conflict, InvalidInput } from "../../core/errors.ts";
@@ -11,7 +12,9 @@ import type { Json } from "../../core/json.ts";
 import { isTerminal, type RunView } from "../../core/run.ts";
 import { shortIsoOf } from "../../core/time.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { addActRoutes } from "./act-routes.ts";
 import type { AcceptedAnswer, DryRunAnswer, JobsAnswer, RunAnswer, RunsAnswer } from "./answers.ts";
+import { bodyOf } from "./body.ts";
 import { answerError } from "./problems.ts";
 import { checked, JOB_RUN_QUERY, NEXT_QUERY, RUN_QUERY, RUN_REQUEST, RUNS_QUERY } from "./schemas.ts";
 import { readTime } from "./times.ts";
@@ -19,6 +22,7 @@ import { readTime } from "./times.ts";
 export interface OperateDeps {
   readonly inspect: Inspect;
   readonly runByHand: (request: RunByHandRequest) => Promise<RunByHandAnswer>;
+  readonly operator: Operator;
   readonly jobs: JobList;
   readonly clock: Clock;
   /** Told of errors that the caller is not told of. */
@@ -26,16 +30,6 @@ export interface OperateDeps {
 }
 
 const DEFAULT_LIMIT = 20;
-
-const bodyOf = async (context: Context): Promise<unknown> => {
-  const text = await context.req.text();
-  if (text === "") return {};
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new InvalidInput("invalid_request", "the request's body is no JSON", {}, { cause });
-  }
-};
 
 /** Somebody was first: the run is over, or on its way. */
 const taken = (runId: string, state: string, reason?: string): Conflict =>
@@ -170,6 +164,7 @@ export const operateRouter = (deps: OperateDeps): Hono => {
   const app = new Hono();
   addJobRoutes(app, deps);
   addRunRoutes(app, deps);
+  addActRoutes(app, deps);
   app.notFound((context) =>
     answerError(context, new InvalidInput("unknown_route", "there is nothing at this address")),
   );

@@ -52,12 +52,20 @@ const input = v.pipe(
   ),
 );
 
+const reason = v.pipe(
+  v.string("must be a text"),
+  v.nonEmpty("must say something"),
+  v.maxLength(200, "must be at most 200 characters"),
+);
+
+export const NO_REQUEST = v.strictObject({});
+export const CANCEL_REQUEST = v.strictObject({ reason: v.optional(reason) });
+export const PAUSE_REQUEST = v.strictObject({ reason, until: v.optional(time) });
+
 export const RUN_REQUEST = v.strictObject({
   input: v.optional(input),
   slot: v.optional(time),
-  reason: v.optional(
-    v.pipe(v.string(), v.nonEmpty("must say something"), v.maxLength(200, "must be at most 200 characters")),
-  ),
+  reason: v.optional(reason),
   dryRun: v.optional(v.boolean("must be true or false")),
 });
 

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
 import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
 import { makeInspect } from "../../../lib/app/inspect.ts";
+import { makeOperator } from "../../../lib/app/operator.ts";
 import { makeRunByHand } from "../../../lib/app/run-by-hand.ts";
 import { storeAside } from "../../../lib/app/side.ts";
 import type { JobDefinition } from "../../../lib/core/job.ts";
@@ -98,7 +99,8 @@ export const startStack = async () => {
     queue: { send: async (_pool: string, message: RunMessage) => work(message) },
   };
   const inspect = makeInspect({ ...deps, jobs });
-  const app = operateRouter({ inspect, runByHand: makeRunByHand(deps), jobs, clock });
+  const operator = makeOperator({ ...deps, jobs });
+  const app = operateRouter({ inspect, runByHand: makeRunByHand(deps), operator, jobs, clock });
   const key = "a-key-of-this-test-and-of-no-other-place";
   const asked: string[] = [];
   const onAsked = new Set<() => void>();

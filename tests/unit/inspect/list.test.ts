@@ -34,6 +34,7 @@ test("a job is shown with its schedule in words, its next slot and its last outc
         finishedAt: "2026-10-08T01:00:05Z",
       },
       health: "up",
+      paused: null,
     },
   ]);
 });

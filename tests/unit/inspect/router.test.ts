@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { makeInspect } from "../../../lib/app/inspect.ts";
+import { makeOperator } from "../../../lib/app/operator.ts";
 import type { RunByHandAnswer, RunByHandRequest } from "../../../lib/app/run-by-hand.ts";
 import { BelfryError, Unavailable } from "../../../lib/core/errors.ts";
+import type { RunMessage } from "../../../lib/core/message.ts";
+import { AWS_TIMINGS } from "../../../lib/core/settings.ts";
 import { operateRouter } from "../../../lib/inbound/operate/router.ts";
 import type { Table } from "../../../lib/ports/table.ts";
 import { jobOf, msOf, setup, slotOf } from "./setup.ts";
@@ -29,12 +32,21 @@ const serve = (options: Options = {}) => {
   const fixture = setup([DAILY, jobOf({ name: "report" })]);
   const requests: RunByHandRequest[] = [];
   const reported: unknown[] = [];
+  const sent: RunMessage[] = [];
   const app = operateRouter({
     inspect: makeInspect({ ...fixture, table: { ...fixture.table, ...options.table } }),
     runByHand: async (request) => {
       requests.push(request);
       return options.answer ?? { kind: "accepted", runId: "daily~20261007T180000Z" };
     },
+    operator: makeOperator({
+      ...fixture,
+      table: { ...fixture.table, ...options.table },
+      queue: { send: async (_pool, message) => void sent.push(message) },
+      random: { token: () => `token-${sent.length}-${reported.length}`, fraction: () => 0 },
+      journal: { attempt: () => undefined, notice: () => undefined, handlerLine: () => undefined },
+      timings: AWS_TIMINGS,
+    }),
     jobs: fixture.jobs,
     clock: fixture.clock,
     report: (error) => reported.push(error),

@@ -1,0 +1,82 @@
+import type { Context, Hono } from "hono";
+import type { Inspect } from "../../app/inspect.ts";
+import type { Operator } from "../../app/operator.ts";
+import { InvalidInput } from "../../core/errors.ts";
+import type { JobList } from "../../core/job-list.ts";
+import { shortIsoOf } from "../../core/time.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ActAnswer, JobActAnswer } from "./answers.ts";
+import { bodyOf } from "./body.ts";
+import { CANCEL_REQUEST, checked, NO_REQUEST, PAUSE_REQUEST } from "./schemas.ts";
+import { readTime } from "./times.ts";
+
+interface ActDeps {
+  readonly inspect: Inspect;
+  readonly operator: Operator;
+  readonly jobs: JobList;
+  readonly clock: Clock;
+}
+
+/** What a person does to one run. Each answers the run as it is afterwards. */
+const addRunActs = (app: Hono, { inspect, operator, jobs }: ActDeps): void => {
+  const answer = async (context: Context, runId: string): Promise<Response> => {
+    const run = await inspect.run(runId);
+    return context.json({ run, timezone: jobs.byName(run.job)?.timezone ?? "UTC" } satisfies ActAnswer);
+  };
+  app.post("/v1/runs/:id/retry", async (context) => {
+    checked(NO_REQUEST, await bodyOf(context));
+    const runId = context.req.param("id");
+    await operator.retry(inspect.pointed(runId));
+    return answer(context, runId);
+  });
+  app.post("/v1/runs/:id/cancel", async (context) => {
+    const { reason } = checked(CANCEL_REQUEST, await bodyOf(context));
+    const runId = context.req.param("id");
+    await operator.cancel(inspect.pointed(runId), reason ?? "cancelled by hand");
+    return answer(context, runId);
+  });
+  app.post("/v1/runs/:id/dismiss", async (context) => {
+    checked(NO_REQUEST, await bodyOf(context));
+    const runId = context.req.param("id");
+    await operator.dismiss(inspect.pointed(runId));
+    return answer(context, runId);
+  });
+};
+
+/** What a person does to a job's slots to come. */
+const addJobActs = (app: Hono, { inspect, operator, clock }: ActDeps): void => {
+  app.post("/v1/jobs/:job/pause", async (context) => {
+    const job = inspect.job(context.req.param("job"));
+    const { reason, until } = checked(PAUSE_REQUEST, await bodyOf(context));
+    const untilMs = until === undefined ? undefined : readTime(until, job.timezone, "until");
+    if (untilMs !== undefined && untilMs <= clock.nowMs()) {
+      throw new InvalidInput("invalid_request", `until ${shortIsoOf(untilMs)} is in the past`, {
+        field: "until",
+        hint: "name the first instant at which the job may fire again",
+      });
+    }
+    await operator.pause(job, { reason, ...(untilMs === undefined ? {} : { untilMs }) });
+    const paused = { job: job.name, timezone: job.timezone, reason };
+    return context.json({
+      ...paused,
+      ...(untilMs === undefined ? {} : { until: shortIsoOf(untilMs) }),
+    } satisfies JobActAnswer);
+  });
+  app.post("/v1/jobs/:job/resume", async (context) => {
+    const job = inspect.job(context.req.param("job"));
+    checked(NO_REQUEST, await bodyOf(context));
+    await operator.resume(job);
+    return context.json({ job: job.name, timezone: job.timezone } satisfies JobActAnswer);
+  });
+  app.post("/v1/jobs/:job/skip-next", async (context) => {
+    const job = inspect.job(context.req.param("job"));
+    checked(NO_REQUEST, await bodyOf(context));
+    const slot = shortIsoOf(await operator.skipNext(job));
+    return context.json({ job: job.name, timezone: job.timezone, slot } satisfies JobActAnswer);
+  });
+};
+
+export const addActRoutes = (app: Hono, deps: ActDeps): void => {
+  addRunActs(app, deps);
+  addJobActs(app, deps);
+};
