@@ -56,7 +56,12 @@ export interface JobOptions<Input, Output> {
   readonly input?: Input;
   /** Any Standard Schema validator. Checks the input when the project is built and before each attempt. */
   readonly schema?: StandardSchema<Input, Output>;
-  readonly overlap?: "skip" | "allow";
+  readonly overlap?:
+    | "skip"
+    | "queue"
+    | "replace"
+    | "allow"
+    | { readonly max: number; readonly whenFull?: "skip" | "queue" };
   readonly misfire?:
     | MisfirePolicy
     | { readonly policy: MisfirePolicy; readonly max?: number; readonly within?: Duration };

@@ -1,6 +1,6 @@
 import { InvalidInput } from "./errors.ts";
 import { NAME_PATTERN } from "./identity.ts";
-import { DEFAULTS, type JobDefinition, type Misfire, type Retry } from "./job.ts";
+import { DEFAULTS, type JobDefinition, type Misfire, type Overlap, type Retry } from "./job.ts";
 import { environment, permissions, secrets } from "./job-needs.ts";
 import type { Json } from "./json.ts";
 import { json } from "./read-json.ts";
@@ -64,6 +64,24 @@ const misfire: Reader<Partial<Misfire>> = (value, place) => {
   return { ...rest, ...(within !== undefined && { withinMs: within }) };
 };
 
+const OVERLAPS = ["skip", "queue", "replace", "allow"] as const;
+
+const limited = record({
+  // With more holders the lock item outgrows the one write unit that each of its writes may cost.
+  max: number({ min: 1, max: 50, whole: true }),
+  whenFull: choice(["skip", "queue"]),
+});
+
+const overlap: Reader<Overlap> = (value, place) => {
+  if (typeof value !== "object" || value === null) return choice(OVERLAPS)(value, place);
+  const read = limited(value, place);
+  if (read === undefined) return undefined;
+  if (!("max" in value))
+    return place.inner("max").fault("how many may run at once is missing", "overlap: { max: 2 }");
+  if (read.max === undefined) return undefined;
+  return { max: read.max, whenFull: read.whenFull ?? "skip" };
+};
+
 const retry = record({
   retries: number({ min: 0, max: 100, whole: true }),
   firstWait: wait,
@@ -108,7 +126,7 @@ const options = record(
     endsAt: text,
     input,
     schema,
-    overlap: choice(["skip", "allow"], ["queue", "replace"]),
+    overlap,
     misfire,
     startDeadline: duration({ minMs: MINUTE_MS, maxMs: 14 * DAY_MS, why: "no message lives longer" }),
     timeout: duration({

@@ -47,8 +47,10 @@ defineJob({ timout: "5 minutes", handler: () => 1 });
 defineJob({ timeout: 300, handler: () => 1 });
 // @ts-expect-error neither is a text without a unit that exists
 defineJob({ timeout: "5 mins", handler: () => 1 });
-// @ts-expect-error a policy of a later version
 defineJob({ overlap: "queue", handler: () => 1 });
+defineJob({ overlap: { max: 2, whenFull: "queue" }, handler: () => 1 });
+// @ts-expect-error a policy that does not exist
+defineJob({ overlap: "wait", handler: () => 1 });
 // @ts-expect-error a word that is no policy
 defineJob({ misfire: "sometimes", handler: () => 1 });
 // @ts-expect-error an option of retry that does not exist

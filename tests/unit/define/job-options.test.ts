@@ -140,6 +140,18 @@ test("misfire all reaches as far back as a run may start", () => {
   expect(definitionOf({ misfire: "skip" }).misfire).toEqual({ policy: "skip", max: 1 });
 });
 
+test.each([
+  ["queue", "queue"],
+  ["replace", "replace"],
+  [{ max: 2 }, { max: 2, whenFull: "skip" }],
+  [
+    { max: 3, whenFull: "queue" },
+    { max: 3, whenFull: "queue" },
+  ],
+])("overlap %j is kept with what it leaves open filled in", (given, kept) => {
+  expect(definitionOf({ overlap: given }).overlap).toEqual(kept);
+});
+
 test.each<[string, object, string]>([
   [
     "an option nobody knows",
@@ -147,15 +159,16 @@ test.each<[string, object, string]>([
     'timout: there is no such option (did you mean "timeout"?)',
   ],
   ["an option of a later version", { shards: 4 }, "shards: this option is not available yet (leave it out)"],
+  ["an overlap limit of none", { overlap: { max: 0 } }, "overlap.max: 0 is not a whole number from 1 to 50"],
   [
-    "overlap queue",
-    { overlap: "queue" },
-    'overlap: "queue" is not available yet (write one of "skip", "allow")',
+    "an overlap limit without a number",
+    { overlap: { whenFull: "queue" } },
+    "overlap.max: how many may run at once is missing (overlap: { max: 2 })",
   ],
   [
-    "overlap max",
-    { overlap: { max: 2 } },
-    'overlap: an object is not accepted (write one of "skip", "allow")',
+    "an overlap policy nobody knows",
+    { overlap: "wait" },
+    'overlap: "wait" is not accepted (write one of "skip", "queue", "replace", "allow")',
   ],
   [
     "a wrong word",
