@@ -94,6 +94,7 @@ test("a letter for a parked run is dropped, and the run keeps its lock", async (
   await given(env, "careful", { st: "parked", fence: 1 });
   expect(await judgeDeadLetter(env.deps, letterOf("careful"))).toEqual({ kind: "delete" });
   expect(await held(env, "careful")).toBe(1);
+  expect(env.sent).toEqual([]);
 });
 
 test("a letter of an earlier attempt set is dropped", async () => {
@@ -104,12 +105,16 @@ test("a letter of an earlier attempt set is dropped", async () => {
   expect(env.sent).toEqual([]);
 });
 
-test("a letter for a run under a live lease is looked at again later", async () => {
-  const env = make();
-  await given(env, "single", { st: "running", fence: 1, crashes: 1, leaseUntilMs: NOW_MS - BOUND_MS });
-  expect(await judgeDeadLetter(env.deps, letterOf())).toEqual({ kind: "return" });
-  expect(await env.run(at("single", SLOT))).toMatchObject({ st: "running" });
-});
+test.each([0, 1])(
+  "a letter for a run under a live lease, lost %i times before, is looked at again later",
+  async (crashes) => {
+    const env = make();
+    await given(env, "single", { st: "running", fence: 1, crashes, leaseUntilMs: NOW_MS - BOUND_MS });
+    expect(await judgeDeadLetter(env.deps, letterOf())).toEqual({ kind: "return" });
+    expect(env.sent).toEqual([]);
+    expect(await env.run(at("single", SLOT))).toMatchObject({ st: "running" });
+  },
+);
 
 test.each([
   ["attempts", { st: "waiting", fence: 2, attempts: 2, nextAttemptAtMs: NOW_MS }],

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { release } from "../../../lib/app/lock-keeper.ts";
+import { lookAt } from "../../../lib/app/looks.ts";
 import { retryRun } from "../../../lib/app/operator.ts";
 import { makeRunByHand } from "../../../lib/app/run-by-hand.ts";
 import { watch } from "../../../lib/app/watch.ts";
@@ -229,6 +230,14 @@ test("a retried run whose message was lost is sent again, and its start deadline
   expect(await env.run(at("side", SLOT))).toMatchObject({ st: "succeeded", ep: 2 });
 });
 
+test("a note for the past is put ahead of what the running pass has read", async () => {
+  const env = await atSlot(side);
+  await lookAt(env.deps, at("side", SLOT), { atMs: SLOT_MS - 1 });
+  expect(env.table.items().map(({ sk }) => sk)).toContain(
+    "2026-03-29T00:00:05.000Z#side~2026-03-29T00:00:00.000Z",
+  );
+});
+
 // A job that a deploy removes.
 
 const removedAt = async (env: Setup, minute: number) => {
@@ -254,17 +263,14 @@ test.each(["side", "single"])(
 test("a run of a removed job goes on while its worker lives, and is cancelled when it is lost", async () => {
   const env = await atSlot(side);
   await env.deliver(SLOT, ["side"]);
-  await env.put(runKey(at("side", SLOT)), {
-    st: "running",
-    fence: 1,
-    leaseUntilMs: msOf("2026-03-29T00:05:00Z"),
-  });
-  await passesUntil(env, 3);
-  const after = await removedAt(env, 4);
-  await passesUntil(after, 4);
-  expect(await env.run(at("side", SLOT))).toMatchObject({ st: "running" });
+  const running = { st: "running", fence: 1, leaseUntilMs: msOf("2026-03-29T00:20:00Z") };
+  await env.put(runKey(at("side", SLOT)), running);
+  const after = await removedAt(env, 1);
   await passesUntil(after, 20);
-  expect(await env.run(at("side", SLOT))).toMatchObject({ st: "cancelled", reason: "job removed", fence: 2 });
+  expect(await env.run(at("side", SLOT))).toMatchObject({ st: "running" });
+  await passesUntil(after, 24);
+  const ended = { st: "cancelled", reason: "job removed", fence: 2 };
+  expect(await env.run(at("side", SLOT))).toMatchObject(ended);
 });
 
 test.each(["side", "single"])(
@@ -282,9 +288,10 @@ test("a run is left alone in the moments after a deploy, when older code may not
   const env = await atSlot(side);
   await env.deliver(SLOT, ["side"]);
   const older = await removedAt(env, 1);
-  await passesUntil(older, 2);
+  await passesUntil(older, 3);
+  expect(await env.run(at("side", SLOT))).toMatchObject({ st: "queued" });
   const newer = setup({ now: START, jobs: [side], table: env.table, name: "newer" });
-  await newer.moveTo("2026-03-29T00:02:30Z");
+  await newer.moveTo("2026-03-29T00:03:30Z");
   await passesUntil(newer, 20);
   expect(await env.run(at("side", SLOT))).toMatchObject({ st: "queued" });
 });

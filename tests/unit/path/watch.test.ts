@@ -53,6 +53,14 @@ test("a slot that nothing delivered is dispatched two minutes after it, and not 
   expect(env.codes()).toContain("caught-up");
 });
 
+test("a slot that is caught up is noted for a look before it is claimed, and claimed before it is sent", async () => {
+  const env = await deployed([hourly()]);
+  env.calls.length = 0;
+  await watchAt(env, FIRST_LOOK);
+  const steps = env.calls.filter((call) => /^(write (20|R)|send)/.test(call)).map((call) => call.slice(0, 7));
+  expect(steps).toEqual(["write 2", "write R", "send 20"]);
+});
+
 test("a slot that is over is nothing to the watchdog: it costs no write but the cursor's", async () => {
   const env = await deployed([hourly()]);
   await env.moveTo(SLOT);
