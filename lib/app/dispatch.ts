@@ -4,12 +4,12 @@ import { CONTROL_KEY, OLDEST_DELIVERY_MS } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { parseSchedulerEvent } from "../core/scheduler-event.ts";
 import { shortIsoOf } from "../core/time.ts";
-import { markAbsent, markNeverStarted } from "../core/transitions.ts";
+import { type Mark, markAbsent } from "../core/transitions.ts";
 import type { Item } from "../core/write.ts";
 import { type ClaimOutcome, claimAndSend } from "./claims.ts";
 import { reasonNotToClaim } from "./control.ts";
 import type { Deps } from "./deps.ts";
-import { isLocked } from "./lock-keeper.ts";
+import { isLocked, listedInLock } from "./lock-keeper.ts";
 
 type DispatchDeps = Pick<Deps, "table" | "queue" | "clock" | "random" | "journal" | "jobs">;
 
@@ -63,14 +63,19 @@ const dispatchOne = async (deps: DispatchDeps, delivery: Delivery): Promise<Disp
     return "expired";
   }
   const reason = reasonNotToClaim(control, job, slotMs);
-  if (reason !== undefined) {
-    const skipped = { ...mark, state: "skipped", reason } as const;
-    await deps.table.write(isLocked(job) ? markAbsent(skipped) : markNeverStarted(skipped, 1));
-    deps.journal.notice("info", "skipped", { runId: runIdOf(occurrence), reason });
-    return "skipped";
-  }
+  if (reason !== undefined) return skip(deps, job, { ...mark, state: "skipped", reason });
   const ask = { job, occurrence, epoch: 1, trigger: "schedule", queuedAtMs: nowMs, recorded: false } as const;
   return claimAndSend(deps, ask, requestId);
+};
+
+/** What was claimed before the pause goes on, also when its event comes once more. */
+const skip = async (deps: DispatchDeps, job: JobDefinition, mark: Mark): Promise<DispatchOutcome> => {
+  const { subject, slotKey } = mark.occurrence;
+  if (isLocked(job) && (await listedInLock(deps.table, subject)).has(slotKey)) return "duplicate";
+  const answer = await deps.table.write(markAbsent(mark));
+  if (!answer.written) return "duplicate";
+  deps.journal.notice("info", "skipped", { runId: runIdOf(mark.occurrence), reason: mark.reason });
+  return "skipped";
 };
 
 /** A schedule may tick finer than the job's slots; those instants are nothing. Any other stray one is said. */

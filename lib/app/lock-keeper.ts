@@ -1,5 +1,5 @@
 import type { Occurrence } from "../core/identity.ts";
-import { runKey } from "../core/items.ts";
+import { lockKey, runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import {
   handOver,
@@ -24,6 +24,12 @@ export const policyOf = ({ overlap }: JobDefinition): "skip" | "queue" | "replac
   typeof overlap === "object" ? overlap.whenFull : overlap;
 
 export const isLocked = (job: JobDefinition): boolean => job.overlap !== "allow";
+
+/** Slot keys that a job's lock lists: claimed, although they have no record before they start. */
+export const listedInLock = async (table: Deps["table"], subject: string): Promise<ReadonlySet<string>> => {
+  const lock = await table.get(lockKey(subject), { consistent: true });
+  return new Set([...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => slotKey));
+};
 
 export type LockDeps = Pick<Deps, "table" | "queue" | "clock" | "random">;
 

@@ -2,14 +2,12 @@ import { type Occurrence, runIdOf, slotKeyOf, slotMsOf } from "../core/identity.
 import {
   CONTROL_KEY,
   CURSOR_KEY,
-  lockKey,
   OLDEST_DELIVERY_MS,
   occurrenceInOpenKey,
   openRanges,
   runKey,
 } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
-import { holdersOf, waitersOf } from "../core/lock.ts";
 import { slotsToCatchUp } from "../core/misfire.ts";
 import { isTerminal } from "../core/run.ts";
 import { shortIsoOf } from "../core/time.ts";
@@ -19,7 +17,7 @@ import { claimAndSend } from "./claims.ts";
 import { reasonNotToClaim } from "./control.ts";
 import { type ScheduleSince, syncDefinitions } from "./definitions.ts";
 import type { Deps } from "./deps.ts";
-import { isLocked } from "./lock-keeper.ts";
+import { isLocked, listedInLock } from "./lock-keeper.ts";
 import { keepPromise, look, noteAsk, type Promised, promisedIn } from "./looks.ts";
 import { endOrphan } from "./removed-jobs.ts";
 
@@ -124,8 +122,7 @@ const claimedOf = async (
   wanted: boolean,
 ): Promise<ReadonlySet<string>> => {
   if (!wanted || !isLocked(job)) return new Set();
-  const lock = await table.get(lockKey(job.subject), { consistent: true });
-  return new Set([...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => slotKey));
+  return listedInLock(table, job.subject);
 };
 
 interface Missing {
