@@ -1,5 +1,6 @@
 import type { Manifest } from "../../lib/core/job.ts";
-import { DAY_MS, MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
+import { functionTimeoutMs as timeoutOfPool } from "../../lib/core/pool.ts";
+import { DAY_MS, SECOND_MS } from "../../lib/core/time.ts";
 
 /** The stage that runs on a laptop. */
 export const STAGE = "dev";
@@ -9,8 +10,6 @@ export const ACCOUNT_ID = "000000000000";
 export const TABLE_NAME = `belfry-${STAGE}`;
 export const DISPATCH_FAILURES = `belfry-${STAGE}-dispatch-failures`;
 
-const MARGIN_MS = 30 * SECOND_MS;
-const LONGEST_FUNCTION_MS = 15 * MINUTE_MS;
 /** More deliveries than any run's attempts, crashes and looks together: only what no worker can end goes over. */
 const MAX_RECEIVE_COUNT = 28;
 const RETENTION_SECONDS = (14 * DAY_MS) / SECOND_MS;
@@ -23,11 +22,8 @@ export const functionArn = (name: string): string =>
 export const queueUrl = (endpoint: string, queue: string): string => `${endpoint}/${ACCOUNT_ID}/${queue}`;
 export const queueArn = (queue: string): string => `arn:aws:sqs:${REGION}:${ACCOUNT_ID}:${queue}`;
 
-/** The function's time-out of a pool: its longest job and a margin, at most Lambda's 900 s. */
-export const functionTimeoutMs = (manifest: Manifest, pool: string): number => {
-  const timeouts = manifest.jobs.filter((job) => job.pool === pool).map(({ timeoutMs }) => timeoutMs);
-  return Math.min(Math.max(MINUTE_MS, ...timeouts) + MARGIN_MS, LONGEST_FUNCTION_MS);
-};
+/** The function's time-out of a pool, as deployed. */
+export const functionTimeoutMs = ({ jobs }: Manifest, pool: string): number => timeoutOfPool(jobs, pool);
 
 export interface QueueSpec {
   readonly name: string;

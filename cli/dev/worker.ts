@@ -1,5 +1,9 @@
+import { existsSync, readFileSync } from "node:fs";
+import { localNeeds } from "../../lib/adapters/secrets/local-needs.ts";
 import { systemClock, systemTimers } from "../../lib/adapters/system/system.ts";
 import { composeStack } from "../../lib/compose/stack.ts";
+import type { Manifest } from "../../lib/core/job.ts";
+import { needsOfPool } from "../../lib/core/job-needs.ts";
 import { type Host, type Running, runChild } from "./child.ts";
 import { makeClients, sqsSource } from "./clients.ts";
 import { startMapping } from "./event-source-mapping.ts";
@@ -13,6 +17,7 @@ import {
   queueArn,
   queueUrl,
   REGION,
+  STAGE,
 } from "./resources.ts";
 import { readManifest, stackConfig } from "./stack-config.ts";
 
@@ -22,9 +27,19 @@ import { readManifest, stackConfig } from "./stack-config.ts";
  */
 const POLL_SECONDS = 1;
 
+/** What a deployment takes from its template and from AWS's stores of secrets comes from the shell and `.env` here. */
+const adoptNeeds = ({ jobs }: Manifest, pool: string, host: Host): void => {
+  const dotenv = existsSync(".env") ? readFileSync(".env", "utf8") : "";
+  const { variables, missing } = localNeeds(needsOfPool(jobs, pool), dotenv, process.env, STAGE);
+  Object.assign(process.env, variables);
+  for (const name of missing)
+    host.note(`the secret ${name} is neither in .env nor in the environment; handlers find it unset`);
+};
+
 /** One pool's worker function and its event source mapping, as one process. */
 const begin = async ({ endpoints, build, pool }: WorkerStart, host: Host): Promise<Running> => {
   const manifest = readManifest(build.manifestFile);
+  adoptNeeds(manifest, pool, host);
   const stack = composeStack(stackConfig(endpoints, manifest), manifest);
   const worker = stack.worker({ pool, jobsFile: build.jobsFile });
   const { sqs } = makeClients(endpoints);
