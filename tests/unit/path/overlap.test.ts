@@ -219,6 +219,18 @@ test("with replace, live slots and runs by hand do not replace each other", asyn
   expect(await second.env.run(slot(1))).not.toHaveProperty("cancelAtMs");
 });
 
+test("with replace, runs by hand that wait stay, beside the one live slot that does", async () => {
+  const { env, live, byHand, set, state } = make(replacing);
+  await live(1);
+  await set(1, "running");
+  await byHand(2);
+  await live(3);
+  await byHand(4);
+  await live(5);
+  expect(await waiting(env)).toEqual([2, 4, 5]);
+  expect([await state(2), await state(3), await state(4)]).toEqual(["queued", "cancelled", "queued"]);
+});
+
 test("with replace, a waiter that got the lock meanwhile is not ended as replaced", async () => {
   const { env, live, set, state } = make(replacing);
   await live(1);
