@@ -219,6 +219,14 @@ test("with replace, live slots and runs by hand do not replace each other", asyn
   expect(await second.env.run(slot(1))).not.toHaveProperty("cancelAtMs");
 });
 
+test("with replace, a live slot is not skipped for a newer run by hand", async () => {
+  const { live, byHand, set, state } = make(replacing);
+  await byHand(2);
+  await set(2, "running");
+  expect(await live(1)).toBe("waiting");
+  expect(await state(1)).toBeUndefined();
+});
+
 test("with replace, runs by hand that wait stay, beside the one live slot that does", async () => {
   const { env, live, byHand, set, state } = make(replacing);
   await live(1);
