@@ -125,15 +125,19 @@ test("a pause of one job leaves the others alone", async () => {
   expect(await env.deliver(SLOT, ["report", "sync"])).toEqual(["skipped", "claimed"]);
 });
 
-test("a pause does not touch a run that was started before it", async () => {
-  const env = make();
-  await env.deliver(SLOT, ["report"]);
-  env.handle(() => ({ kind: "returned" }));
-  await env.work(env.lastSent());
-  await env.put(CONTROL_KEY, { "p#report": { at: 1 } });
-  await env.deliver(SLOT, ["report"], "request-2");
-  expect(await env.run(at("report", SLOT))).toMatchObject({ st: "succeeded" });
-});
+test.each(["report", "sync"])(
+  "a run of %s that was claimed before the pause goes on, also when its event comes again",
+  async (subject) => {
+    const env = make();
+    await env.deliver(SLOT, [subject]);
+    await env.put(CONTROL_KEY, { [`p#${subject}`]: { at: 1 } });
+    expect(await env.deliver(SLOT, [subject], "request-2")).toEqual(["duplicate"]);
+    env.handle(() => ({ kind: "returned" }));
+    await env.work(env.lastSent());
+    expect(await env.deliver(SLOT, [subject], "request-3")).toEqual(["duplicate"]);
+    expect(await env.run(at(subject, SLOT))).toMatchObject({ st: "succeeded" });
+  },
+);
 
 test("the slot that is to be skipped next is skipped once, whoever reads it again", async () => {
   const env = make("2026-03-29T02:00:01Z");
