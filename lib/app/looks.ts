@@ -28,16 +28,25 @@ export interface Promised {
  */
 const LONGEST_ASK_MS = 20 * MINUTE_MS;
 
-/** Notes "look at this run then" for the watchdog. Looking once too often does no harm. */
+/**
+ * Notes "look at this run then" for the watchdog. Looking once too often does no harm; a note that lands behind what
+ * the watchdog has read is never seen, so whoever slept over its instant writes it again.
+ */
 export const lookAt = async (
   { table, clock }: Pick<Deps, "table" | "clock">,
   occurrence: Occurrence,
   { atMs, promised }: { readonly atMs: number; readonly promised?: Promised },
 ): Promise<void> => {
-  const lookAtMs = Math.max(atMs, clock.nowMs() + SOONEST_LOOK_MS);
-  const expiresAtS = Math.floor((lookAtMs + OLDEST_DELIVERY_MS) / SECOND_MS);
   const of = promised === undefined ? [] : [set("ep", promised.epoch), set("askedAtMs", promised.askedAtMs)];
-  await table.write({ key: openKey(occurrence, lookAtMs), changes: [set("expiresAtS", expiresAtS), ...of] });
+  let lookAtMs: number;
+  do {
+    lookAtMs = Math.max(atMs, clock.nowMs() + SOONEST_LOOK_MS);
+    const expiresAtS = Math.floor((lookAtMs + OLDEST_DELIVERY_MS) / SECOND_MS);
+    await table.write({
+      key: openKey(occurrence, lookAtMs),
+      changes: [set("expiresAtS", expiresAtS), ...of],
+    });
+  } while (clock.nowMs() >= lookAtMs);
 };
 
 /** To be awaited before the record of a run that no slot leads to, or of a new attempt set, is written. */
