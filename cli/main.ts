@@ -3,7 +3,9 @@ import { InvalidInput } from "../lib/core/errors.ts";
 import { addCancel } from "./commands/cancel.ts";
 import { addDev } from "./commands/dev.ts";
 import { addDismiss } from "./commands/dismiss.ts";
+import { addEjectExamples } from "./commands/eject-examples.ts";
 import { addList } from "./commands/list.ts";
+import { addNew } from "./commands/new.ts";
 import { addNext } from "./commands/next.ts";
 import { addPause, addResume, addSkipNext } from "./commands/pause.ts";
 import { addRetry } from "./commands/retry.ts";
@@ -26,6 +28,8 @@ const VERBS = [
   addPause,
   addResume,
   addSkipNext,
+  addNew,
+  addEjectExamples,
 ];
 
 const HELP_TAIL = `
