@@ -1,7 +1,8 @@
 /**
- * `npm run simulate -- [--seeds N] [--first N] [--slots N] [--json]`: plays the deployment under seeded faults, each
- * seed with the next overlap policy, a sixth of them without a watchdog. Exit 1 when a promise was broken; the seed and
- * what broke are printed, and `--seeds 1 --first SEED` plays the same story again.
+ * `npm run simulate -- [--seeds N] [--first N] [--slots N] [--stop] [--json]`: plays the deployment under seeded
+ * faults, each seed with the next overlap policy, a sixth of them without a watchdog. Exit 1 when a promise was broken;
+ * the seed and what broke are printed, and `--seeds 1 --first SEED` plays the same story again. `--stop` ends at the
+ * first of them.
  */
 import { parseArgs } from "node:util";
 import { FAULT_KINDS } from "./process.ts";
@@ -12,6 +13,7 @@ const { values } = parseArgs({
     seeds: { type: "string", default: "2000" },
     first: { type: "string", default: "1" },
     slots: { type: "string", default: "100" },
+    stop: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
 });
@@ -68,6 +70,7 @@ for (let seed = first; seed < first + Number(values.seeds); seed++) {
   const { lost, doubled, stuck } = played.verdict;
   const broken = [...lost, ...doubled, ...stuck];
   if (broken.length > 0) console.error(`seed ${seed}, overlap ${policy.name}:\n  ${broken.join("\n  ")}`);
+  if (broken.length > 0 && values.stop) break;
 }
 
 console.error(`times hit, by overlap policy: ${POLICIES.map(({ name }) => name).join(" | ")}`);
