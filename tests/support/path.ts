@@ -86,6 +86,10 @@ const makeFaults = () => {
     fail: (port: Port, fault: Fault, match: (key: Key) => boolean = () => true, times = 1): void => {
       for (let n = 0; n < times; n++) wanted.push({ port, fault, match });
     },
+    /** The next matching call goes through untouched; what is planned after it meets the one after it. */
+    pass: (port: Port, match: (key: Key) => boolean): void => {
+      wanted.push({ port, match });
+    },
     /** Something happens between our last step and the next matching call. */
     meanwhile: (port: Port, match: (key: Key) => boolean, act: () => Promise<unknown>): void => {
       wanted.push({ port, act, match });

@@ -96,8 +96,8 @@ test("a run waits under one spelling only", async () => {
 test("a holder that leaves between the refused claim and the join does not leave the waiter behind", async () => {
   const env = make();
   await byHand(env, A);
-  env.meanwhile("write", onLock, async () => undefined);
-  env.meanwhile("write", onLock, async () => undefined);
+  env.pass("write", onLock);
+  env.pass("write", onLock);
   env.meanwhile("write", onLock, async () => {
     await setState(env, A, "succeeded");
     await release({ ...env.deps, table: env.table }, { job: single, occurrence: A, epoch: 1 });
@@ -147,7 +147,7 @@ test("where there is room and as many live slots wait as may, the first gets the
 test("a hand-over whose answer was lost and repeated still sends", async () => {
   const env = make();
   await env.put(lockKey("single"), { held: 0, w: new Set([`0~${B.slotKey}~1`]), top: A.slotKey });
-  env.meanwhile("write", onLock, async () => undefined);
+  env.pass("write", onLock);
   env.fail("write", "repeated", onLock);
   expect(await ask(env, B, { token: "again" })).toBe("waiting");
   expect(sentSlots(env)).toEqual([B.slotKey]);
@@ -179,7 +179,7 @@ test("a release that finds its waiter turned into a holder meanwhile removes the
   const env = make();
   await byHand(env, A);
   await byHand(env, B, "hand");
-  env.meanwhile("write", onLock, async () => undefined);
+  env.pass("write", onLock);
   env.meanwhile("write", onLock, async () => {
     await release({ ...env.deps, table: env.table }, { job: single, occurrence: A, epoch: 1 });
   });

@@ -238,7 +238,7 @@ test("a pass that crashed after it recorded a range of missed slots records it o
   const env = await deployed([minutely({ policy: "skip", max: 1 })]);
   await env.moveTo("2027-01-02T00:00:00Z");
   const onCursor = ({ sk }: { readonly sk: string }) => sk === "cursor";
-  env.meanwhile("write", onCursor, async () => undefined);
+  env.pass("write", onCursor);
   env.fail("write", "down", onCursor);
   await expect(watch(env.deps)).rejects.toThrow("down");
   await watchAt(env, "2027-01-02T00:00:30Z");
@@ -261,7 +261,7 @@ test("the cursor never goes back, whichever of two passes ends last", async () =
   await env.moveTo("2026-12-31T22:30:00Z");
   const slow = redeployed(env, "2026-12-31T22:10:00Z", [hourly()]);
   const onCursor = ({ sk }: { readonly sk: string }) => sk === "cursor";
-  slow.meanwhile("write", onCursor, async () => undefined);
+  slow.pass("write", onCursor);
   slow.meanwhile("write", onCursor, () => watch(env.deps));
   for (let pass = 0; pass < 2; pass++) {
     await watch(slow.deps);

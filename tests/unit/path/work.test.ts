@@ -312,7 +312,7 @@ test("a crash is counted apart from failed attempts, and told among the tries", 
 test("a renewal between the look and the take-over keeps the run with its worker", async () => {
   const env = make();
   await given(env, "side-by-side", runningTill(ENDED));
-  env.meanwhile("write", onRun, async () => undefined);
+  env.pass("write", onRun);
   env.meanwhile("write", onRun, () => given(env, "side-by-side", { leaseUntilMs: NOW_MS + 1 }));
   expect(await env.work(messageOf("side-by-side"))).toMatchObject({ kind: "return" });
   expect(await env.run(run)).toMatchObject({ own: "lost worker", fence: 1 });
@@ -322,7 +322,7 @@ test("a take-over whose answer was lost is recognised as its own", async () => {
   const env = make();
   env.handle(() => ({ kind: "returned" }));
   await given(env, "side-by-side", runningTill(ENDED));
-  env.meanwhile("write", onRun, async () => undefined);
+  env.pass("write", onRun);
   env.fail("write", "repeated", onRun);
   expect(await env.work(messageOf("side-by-side"))).toEqual({ kind: "delete" });
   expect(await env.run(run)).toMatchObject({ st: "succeeded", fence: 2, crashes: 1 });
