@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { allGone, type Dev, descendants, endOf, makeProject, readyDev, runJob } from "./support.ts";
 
-/** `BELFRY_KILLS=20 npx vitest run tests/integration/dev/kill.test.ts` for the long form. */
+/** `npm run kill-stack` plays the long form, twenty kills. */
 const KILLS = Number(process.env["BELFRY_KILLS"] ?? 2);
 const RUNS_PER_KILL = 50;
 
@@ -120,6 +120,9 @@ test(`after ${KILLS} times kill -9 of the whole stack, every run has ended once,
   const counts = new Map(runIds.map((runId) => [runId, 0]));
   for (const { runId } of receiver.effects) counts.set(runId, (counts.get(runId) ?? 0) + 1);
   const repeats = [...counts].flatMap(([runId, count]) => Array(count - 1).fill(runId)).sort();
+  console.info(
+    JSON.stringify({ kills: KILLS, runs: runIds.length, effects: receiver.effects.length, repeats }),
+  );
   expect(repeats).toEqual([...hits].sort());
   expect(hits.length).toBeGreaterThanOrEqual(KILLS);
 }, 600_000);
