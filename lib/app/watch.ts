@@ -52,9 +52,31 @@ export const watch = async (deps: Deps): Promise<void> => {
   const from = await readCursor(deps, until);
   const control = await deps.table.get(CONTROL_KEY, { consistent: false });
   const pass = { from, until, nowMs, since, control };
-  for (const job of deps.jobs.all) if (deps.jobs.firesHere(job)) await lookAtSlots(deps, job, pass);
-  await lookAtNotes(deps, pass);
+  const firing = deps.jobs.all.filter((job) => deps.jobs.firesHere(job));
+  const failures = [
+    ...(await eachInTurn(firing, (job) => lookAtSlots(deps, job, pass))),
+    ...(await lookAtNotes(deps, pass)),
+  ];
+  // The cursor stays, so that the next pass looks again; what went well is found done then.
+  if (failures.length === 1) throw failures[0];
+  if (failures.length > 1) throw new AggregateError(failures, `${failures.length} looks of this pass failed`);
   await moveCursor(deps, from, until);
+};
+
+/** One job or run that cannot be mended must not keep the watchdog from the others. Answers what was thrown. */
+const eachInTurn = async <One>(
+  all: Iterable<One>,
+  act: (one: One) => Promise<void>,
+): Promise<readonly unknown[]> => {
+  const failures: unknown[] = [];
+  for (const one of all) {
+    try {
+      await act(one);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  return failures;
 };
 
 const readCursor = async ({ table }: Deps, first: Cursor): Promise<Cursor> => {
@@ -211,9 +233,9 @@ const catchUp = async (deps: Deps, job: JobDefinition, slotMs: number): Promise<
 };
 
 /** The runs that somebody noted for a look in this pass: by hand, retried, or not over at an earlier look. */
-const lookAtNotes = async (deps: Deps, { from, until, nowMs }: Pass): Promise<void> => {
+const lookAtNotes = async (deps: Deps, { from, until, nowMs }: Pass): Promise<readonly unknown[]> => {
   const fromMs = Math.max(from.notesUntilMs, nowMs - OLDEST_DELIVERY_MS);
-  if (until.notesUntilMs <= fromMs) return;
+  if (until.notesUntilMs <= fromMs) return [];
   const notes = await Promise.all(
     openRanges(fromMs, until.notesUntilMs).map((range) => deps.table.query(range)),
   );
@@ -224,14 +246,14 @@ const lookAtNotes = async (deps: Deps, { from, until, nowMs }: Pass): Promise<vo
       run,
     ]),
   );
-  for (const { occurrence, promised } of noted.values()) {
+  return eachInTurn(noted.values(), async ({ occurrence, promised }) => {
     const job = deps.jobs.bySubject(occurrence.subject);
     const { pk, sk } = runKey(occurrence);
     const run = runs.get(`${pk}/${sk}`);
     await keepPromise(deps, { occurrence, run }, promised);
     if (job === undefined) await endOrphan(deps, { occurrence, run });
     else await look(deps, { job, occurrence, run });
-  }
+  });
 };
 
 interface Note {

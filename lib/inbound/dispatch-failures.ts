@@ -10,14 +10,23 @@ type FailureDeps = Pick<Deps, "table" | "queue" | "clock" | "random" | "journal"
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** A schedule's event, and the request that failed on it: its claims carry that as their owner. */
+interface Failed {
+  readonly event: unknown;
+  readonly requestId: string | undefined;
+}
+
 /**
- * The schedule's event in a failure record: bare, as EventBridge Scheduler's own dead letters are, or as the
- * `requestPayload` of a Lambda on-failure destination.
+ * What failed: the event bare, as EventBridge Scheduler's own dead letters are, or as the `requestPayload` of a Lambda
+ * on-failure destination, which also names the request.
  * See https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html
  */
-const eventIn = (body: string): unknown => {
+const failedIn = (body: string): Failed => {
   const value: unknown = JSON.parse(body);
-  return isRecord(value) && "requestPayload" in value ? value["requestPayload"] : value;
+  if (!isRecord(value) || !("requestPayload" in value)) return { event: value, requestId: undefined };
+  const { requestPayload, requestContext } = value;
+  const requestId = isRecord(requestContext) ? requestContext["requestId"] : undefined;
+  return { event: requestPayload, requestId: typeof requestId === "string" ? requestId : undefined };
 };
 
 /**
@@ -36,7 +45,9 @@ export const redispatchEach =
 
 const redispatch = async (deps: FailureDeps, { messageId, body, attributes }: SQSRecord): Promise<void> => {
   try {
-    await dispatch(deps, eventIn(body), `redispatch-${messageId}`);
+    const { event, requestId } = failedIn(body);
+    // Under the same request the claims that were made are known as our own, and what was not sent is sent now.
+    await dispatch(deps, event, requestId ?? `redispatch-${messageId}`);
   } catch (error) {
     const hopeless = error instanceof InvalidInput || error instanceof SyntaxError;
     if (!hopeless) {

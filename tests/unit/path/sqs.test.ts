@@ -183,3 +183,13 @@ test("what still cannot be dispatched comes back, alone", async () => {
   expect(await redispatchEach(env.deps)({ Records: records })).toEqual(failedIds("m1"));
   expect(env.codes()).toContain("message-failed");
 });
+
+test("a claim that no invocation could send is sent by its failure record, under the request that claimed", async () => {
+  const env = setup({ now: NOW, jobs: [job] });
+  env.fail("send", "down");
+  await expect(env.deliver(SLOT, ["report"], "request-7")).rejects.toThrow();
+  const body = JSON.stringify({ requestContext: { requestId: "request-7" }, requestPayload: event });
+  await redispatchEach(env.deps)({ Records: [recordOf("m", body)] });
+  expect(env.sent).toHaveLength(1);
+  expect(await env.run(at("report", SLOT))).not.toHaveProperty("dup");
+});
