@@ -14,6 +14,7 @@ import { addRuns } from "./commands/runs.ts";
 import { addShow } from "./commands/show.ts";
 import { EXIT, type ExitCode, exitCodeOfError } from "./exit-codes.ts";
 import { printError } from "./output.ts";
+import { packageVersion } from "./package-version.ts";
 
 const VERBS = [
   addDev,
@@ -53,6 +54,7 @@ const usageError = (error: CommanderError): InvalidInput => {
 const makeProgram = (): Command => {
   const program = new Command("belfry")
     .description("Scheduled jobs on AWS that run once, on time, and never fail in silence.")
+    .version(packageVersion(), "--version", "print the version")
     .addHelpText("after", HELP_TAIL)
     .exitOverride()
     // Errors are told once, below, in the form the user asked for.
@@ -61,9 +63,9 @@ const makeProgram = (): Command => {
   return program;
 };
 
-/** Help was asked for, or given for want of a verb; undefined = something else. */
+/** Help or the version was asked for, or help given for want of a verb; undefined = something else. */
 const helpExit = (error: unknown): ExitCode | undefined => {
-  if (!(error instanceof CommanderError) || !error.code.startsWith("commander.help")) return undefined;
+  if (!(error instanceof CommanderError) || !/^commander\.(help|version)/.test(error.code)) return undefined;
   return error.exitCode === 0 ? EXIT.done : EXIT.invalid;
 };
 
