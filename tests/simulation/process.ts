@@ -47,8 +47,6 @@ export interface Process {
   call<Answer>(port: string, effect: () => Promise<Answer>): Promise<Answer>;
 }
 
-const never = new Promise<never>(() => undefined);
-
 export const makeProcess = (universe: Universe, name: string, skewMs: number): Process => {
   const { time, random, hits } = universe;
   let living = true;
@@ -81,7 +79,8 @@ export const makeProcess = (universe: Universe, name: string, skewMs: number): P
 
   const die = <Answer>(): Promise<Answer> => {
     kill();
-    return never;
+    // One each: whoever waits on a shared one is kept as long as it is.
+    return new Promise(() => undefined);
   };
 
   const call = async <Answer>(port: string, effect: () => Promise<Answer>): Promise<Answer> => {
