@@ -98,8 +98,16 @@ const startDev = async (nodeFolder?: string) => {
   };
 };
 
-/** A Node of that major version, from npm. */
-const nodeOf = async (major: number): Promise<string> => {
+const nodes = new Map<number, Promise<string>>();
+
+/** The folder of a Node of that major version, from npm. */
+const nodeOf = (major: number): Promise<string> => {
+  const known = nodes.get(major) ?? installNode(major);
+  nodes.set(major, known);
+  return known;
+};
+
+const installNode = async (major: number): Promise<string> => {
   const folder = folderWith({ "package.json": '{"private": true}' });
   const name = `node-${process.platform}-${process.arch}`;
   await succeed("npm", [...INSTALL, "--ignore-scripts", `${name}@${major}`], { cwd: folder });
