@@ -1,6 +1,8 @@
+import type { JobDefinition } from "../../lib/core/job.ts";
 import { isTerminal } from "../../lib/core/run.ts";
 import type { Item, Write } from "../../lib/core/write.ts";
 import type { Table, WriteAnswer } from "../../lib/ports/table.ts";
+import { lockProbe } from "./lock-probe.ts";
 
 const stateOf = (item: Item | undefined): string | undefined =>
   item?.["st"] === undefined ? undefined : String(item["st"]);
@@ -12,6 +14,7 @@ const violationOf = (before: Item | undefined, after: Item): string | undefined 
   const retried = is === "queued" && Number(after["ep"]) === Number(before?.["ep"]) + 1;
   const mayLeave = retried && was !== "succeeded";
   if (was !== undefined && isTerminal(was) && is !== was && !mayLeave) return `${name}: ${was} became ${is}`;
+  if (was === "parked" && is !== was && !retried && is !== "cancelled") return `${name}: parked became ${is}`;
   if (Number(after["fence"] ?? 0) < Number(before?.["fence"] ?? 0)) return `${name}: the fence went back`;
   if (is === "succeeded" && was !== is && (was !== "running" || after["fence"] !== before?.["fence"])) {
     return `${name}: succeeded from ${was}, not by its holder`;
@@ -19,16 +22,28 @@ const violationOf = (before: Item | undefined, after: Item): string | undefined 
   return undefined;
 };
 
-/** Watches every write on a run for what may never happen. */
-export const tableProbe = (table: Table) => {
+/** Counted, and so bounded: failed attempts by the job's retries, lost ones by its crashes. */
+const limitsBroken = ({ retry }: JobDefinition, after: Item): string | undefined => {
+  const [attempts, crashes] = [Number(after["attempts"] ?? 0), Number(after["crashes"] ?? 0)];
+  if (attempts > retry.retries + 1) return `${after["sk"]}: ${attempts} failed attempts`;
+  return crashes > retry.crashes + 1 ? `${after["sk"]}: ${crashes} crashes` : undefined;
+};
+
+/** Watches every write on a run and on its job's lock for what may never happen. */
+export const tableProbe = (table: Table, jobs: readonly JobDefinition[]) => {
   const violations: string[] = [];
+  const judgeLock = lockProbe(table, jobs);
+  const judgeRun = (before: Item | undefined, after: Item): void => {
+    const job = jobs.find(({ subject }) => after["pk"] === `J#${subject}`);
+    const violation = violationOf(before, after) ?? (job && limitsBroken(job, after));
+    if (violation !== undefined) violations.push(violation);
+  };
   const write = async (wanted: Write): Promise<WriteAnswer> => {
     const before = await table.get(wanted.key, { consistent: true });
     const answer = await table.write(wanted);
-    if (answer.written && wanted.key.sk.startsWith("R#")) {
-      const violation = violationOf(before, answer.item);
-      if (violation !== undefined) violations.push(violation);
-    }
+    if (!answer.written) return answer;
+    if (wanted.key.sk.startsWith("R#")) judgeRun(before, answer.item);
+    violations.push(...(await judgeLock(wanted.key, before, answer.item)));
     return answer;
   };
   return { violations, write };

@@ -46,7 +46,7 @@ export const makeWorld = ({ seed, startMs, jobs: definitions, faults, watchdog }
   });
   const universe: Universe = { time, random, faults: () => current, hits: new Map() };
   const stored: MemoryTable = memoryTable();
-  const probe = tableProbe(stored);
+  const probe = tableProbe(stored, definitions);
   const queue = makeQueue(universe, { visibilityMs: 30 * MINUTE_MS, maxReceives: 28 });
   const executions: Execution[] = [];
   const jobs = jobList({ jobs: definitions, hash: "simulated" }, "test");
