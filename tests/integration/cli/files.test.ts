@@ -5,6 +5,13 @@ import { expect, test } from "vitest";
 import { buildProject } from "../../../infra/build/build.ts";
 import { cli } from "./stack.ts";
 
+test.each(["new", "eject-examples"])("the help of %s has examples and exit codes", async (verb) => {
+  const { code, stdout } = await cli([verb, "--help"]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(new RegExp(`^  \\$ belfry ${verb}`, "m"));
+  expect(stdout).toMatch(/^ {2}2 {2}wrong usage or invalid input$/m);
+});
+
 /** A folder with these files. */
 const folderWith = (files: { readonly [path: string]: string } = {}): string => {
   const folder = mkdtempSync(join(tmpdir(), "belfry files "));
