@@ -1,0 +1,180 @@
+/**
+ * `npm run chaos -- [--seed N] [--quick] [--runs N] [--seconds N]`: the real functions in real processes over the
+ * embedded services. Three dispatchers race on every slot of a job with a lock and of one without; workers, dispatchers
+ * and the watchdog are killed at random moments; proxies before DynamoDB and SQS drop calls, answers, delay and throttle.
+ * Then all is left in peace, and the records are compared with what the world outside has seen. Ends with one JSON line;
+ * exit 1 when a promise is broken, or when the kills hit too few running handlers to show anything.
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { systemClock } from "../../lib/adapters/system/system.ts";
+import { noteAsk } from "../../lib/app/looks.ts";
+import { slotKeyOf } from "../../lib/core/identity.ts";
+import { holdersOf, waitersOf } from "../../lib/core/lock.ts";
+import { schedulerInput } from "../../lib/core/scheduler-event.ts";
+import { MINUTE_MS, SECOND_MS, shortIsoOf } from "../../lib/core/time.ts";
+import { seededRandom } from "../simulation/random.ts";
+import { type ChaosStack, LOCKED, makeChaosStack, UNLOCKED } from "./chaos-stack.ts";
+import { chaosVerdict, lockOf, openRuns } from "./chaos-verdict.ts";
+import { PROXY_FAULTS } from "./fault-proxy.ts";
+import type { Word } from "./role-process.ts";
+import { type Member, makeTroupe, type Troupe } from "./troupe.ts";
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string", default: "1" },
+    quick: { type: "boolean", default: false },
+    runs: { type: "string" },
+    seconds: { type: "string" },
+  },
+});
+const SEED = Number(values.seed);
+/** Of each job. */
+const RUNS = Number(values.runs ?? (values.quick ? 24 : 200));
+/** Of kills and faults, at most; then peace. */
+const CHAOS_MS = Number(values.seconds ?? (values.quick ? 25 : 140)) * SECOND_MS;
+const PEACE_MS = (values.quick ? 40 : 90) * SECOND_MS;
+const LEAST_HITS = values.quick ? 4 : 50;
+const DISPATCHERS = 3;
+const WORKERS = 4;
+const KILL_EVERY_MS = [400, 1_500] as const;
+/** Of ten kills, how many hit somebody else than a worker. */
+const OTHERS_OF_TEN = 2;
+/** Fewer than the queue of a locked job takes: no slot is to be skipped for a full one. */
+const MOST_IN_LINE = 8;
+const TRIES = 20;
+
+const told = (text: string): void => console.error(text);
+
+/** One delivery by Lambda: the same request id, whatever became of the last try. */
+const deliver = async (member: Member, slotMs: number, requestId: string): Promise<void> => {
+  const event = { ...schedulerInput([LOCKED, UNLOCKED]), scheduledTime: shortIsoOf(slotMs) };
+  for (let tried = 0; tried < TRIES; tried++) {
+    await member.ready();
+    const child = member.child();
+    const answered = new Promise<string | undefined>((resolve) => {
+      const settle = (error: string | undefined): void => {
+        child.off("message", onWord);
+        child.off("exit", onExit);
+        resolve(error);
+      };
+      const onWord = (word: Word): void => {
+        if (word.kind === "dispatched" && word.requestId === requestId) settle(word.error);
+      };
+      const onExit = (): void => settle("the dispatcher was killed");
+      child.on("message", onWord);
+      child.on("exit", onExit);
+    });
+    if (child.connected) child.send({ event, requestId }, () => undefined);
+    if ((await answered) === undefined) return;
+    await pause(200);
+  }
+  throw new Error(`slot ${shortIsoOf(slotMs)} could not be delivered in ${TRIES} tries`);
+};
+
+/** Every slot goes to each dispatcher at once, as fast as the job with the lock gets on. */
+const deliverAll = async (stack: ChaosStack, troupe: Troupe, slots: readonly number[]): Promise<void> => {
+  const dispatchers = troupe.members.filter(({ role }) => role === "dispatcher");
+  const everyMs = (CHAOS_MS * 0.7) / slots.length;
+  const noting = { table: stack.table, clock: systemClock, timings: stack.config };
+  for (const slotMs of slots) {
+    const nextMs = Date.now() + everyMs;
+    // The slots lie in the past, where the watchdog does not look of itself: the note is its first look.
+    for (const subject of [LOCKED, UNLOCKED]) {
+      await noteAsk(noting, { subject, slotKey: slotKeyOf(slotMs) }, 1);
+    }
+    await Promise.all(dispatchers.map((member, n) => deliver(member, slotMs, `delivery-${n}-of-${slotMs}`)));
+    await pause(Math.max(0, nextMs - Date.now()));
+    for (;;) {
+      const lock = await lockOf(stack);
+      if (holdersOf(lock).length + waitersOf(lock).length <= MOST_IN_LINE) break;
+      await pause(100);
+    }
+  }
+};
+
+/** Kills by seed until told to stop; answers the ids of the killed workers. */
+const killAtRandom = async (troupe: Troupe, stopped: () => boolean): Promise<readonly number[]> => {
+  const random = seededRandom(SEED + 2);
+  const killed: number[] = [];
+  while (!stopped()) {
+    await pause(random.whole(...KILL_EVERY_MS));
+    const isWorker = random.whole(1, 10) > OTHERS_OF_TEN;
+    const victims = troupe.members.filter(
+      (member) => member.isReady() && (member.role === "worker") === isWorker,
+    );
+    const victim = victims[random.whole(0, Math.max(0, victims.length - 1))];
+    if (victim === undefined || stopped()) continue;
+    const pid = await victim.kill();
+    if (isWorker) killed.push(pid);
+  }
+  return killed;
+};
+
+const untilOver = async (stack: ChaosStack, slots: readonly number[]): Promise<void> => {
+  const untilMs = Date.now() + PEACE_MS;
+  while (Date.now() < untilMs) {
+    const [open, messages] = [await openRuns(stack, slots), await stack.messagesLeft()];
+    if (open === 0 && messages === 0) return;
+    await pause(500);
+  }
+};
+
+const startTroupe = async (stack: ChaosStack): Promise<Troupe> => {
+  const { config, manifest, endpoints, jobsFile, cacheFolder } = stack;
+  const troupe = makeTroupe({ config, manifest, endpoints, jobsFile }, cacheFolder);
+  await troupe.add("watchdog").ready();
+  for (let n = 0; n < DISPATCHERS; n++) troupe.add("dispatcher");
+  for (let n = 0; n < WORKERS; n++) troupe.add("worker");
+  troupe.add("dead-letters");
+  await Promise.all(troupe.members.map((member) => member.ready()));
+  return troupe;
+};
+
+const startedAtMs = Date.now();
+const endsAtMs = Math.floor(startedAtMs / MINUTE_MS) * MINUTE_MS;
+const slots = Array.from({ length: RUNS }, (_, n) => endsAtMs - (RUNS - n) * MINUTE_MS);
+const stack = await makeChaosStack({ seed: SEED, endsAtMs });
+const troupe = await startTroupe(stack);
+told(
+  `${troupe.members.length} processes are ready after ${Math.round((Date.now() - startedAtMs) / 100) / 10} s`,
+);
+const chaosEndsAtMs = Date.now() + CHAOS_MS;
+let delivered = false;
+const killing = killAtRandom(troupe, () => Date.now() > chaosEndsAtMs - (delivered ? CHAOS_MS * 0.2 : 0));
+await deliverAll(stack, troupe, slots);
+delivered = true;
+const killed = await killing;
+for (const proxy of stack.proxies) proxy.endFaults();
+told("every slot is delivered; from here on nothing fails");
+await untilOver(stack, slots);
+const verdict = await chaosVerdict(stack, troupe, slots);
+const executions = stack.witness.executions();
+const hits = killed.filter((pid) => executions.some((one) => one.pid === pid && one.ended === undefined));
+const faults = Object.fromEntries(
+  PROXY_FAULTS.map((kind) => [kind, stack.proxies.reduce((sum, { hits }) => sum + hits[kind], 0)]),
+);
+await troupe.end();
+await stack.close();
+for (const kind of ["lost", "doubled", "stuck"] as const) {
+  for (const text of verdict[kind]) told(`${kind}: ${text}`);
+}
+told(`${hits.length} of ${killed.length} kills of a worker hit a running handler`);
+const broken = verdict.lost.length + verdict.doubled.length + verdict.stuck.length > 0;
+console.log(
+  JSON.stringify({
+    seed: SEED,
+    seconds: Math.round((Date.now() - startedAtMs) / SECOND_MS),
+    runs: 2 * RUNS,
+    executions: executions.length,
+    kills: killed.length,
+    killsThatHit: hits.length,
+    calls: stack.proxies.reduce((sum, { calls }) => sum + calls(), 0),
+    faults,
+    lost: verdict.lost.length,
+    doubled: verdict.doubled.length,
+    stuck: verdict.stuck.length,
+    excused: verdict.excused,
+  }),
+);
+process.exitCode = !broken && hits.length >= LEAST_HITS ? 0 : 1;
