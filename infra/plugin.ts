@@ -146,7 +146,8 @@ const entryOf = (
   // A version for each deploy would be kept for ever, and nothing invokes one.
   versionFunction: false,
   logRetentionInDays: days,
-  package: { artifact: join(folder, artifactName(kind)) },
+  // `individually`, or a deploy looks for a zip of the whole service.
+  package: { individually: true, artifact: join(folder, artifactName(kind)) },
   events: [],
 });
 
