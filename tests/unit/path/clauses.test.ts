@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import {
   dismiss,
   markCancelled,
+  markNeverStarted,
   nudge,
   reopen,
   start,
@@ -43,6 +44,13 @@ test("a lease that is left in a record does not make a run lost that does not ru
   for (const st of ["queued", "waiting", "parked", ...TERMINAL]) {
     const item = { st, ep: 1, fence: 3, leaseUntilMs: NOW - 1 };
     expect([st, accepted(takeOverAndRun(lost, NOW + 1), item)]).toEqual([st, false]);
+  }
+});
+
+test("a record of what never started is no queued run that may be marked", () => {
+  const mark = { occurrence, state: "expired", nowMs: NOW, trigger: "schedule", reason: "late" } as const;
+  for (const st of ["waiting", "running", "parked", ...TERMINAL]) {
+    expect([st, accepted(markNeverStarted(mark, 1), { st, ep: 1 })]).toEqual([st, false]);
   }
 });
 
