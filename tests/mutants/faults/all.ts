@@ -1,0 +1,21 @@
+import { attemptingFaults } from "./attempts.ts";
+import { claimFaults } from "./claims.ts";
+import { keeperFaults } from "./keeper.ts";
+import { lockFaults } from "./lock.ts";
+import { outsideFaults } from "./outside.ts";
+import { recordingFaults } from "./records.ts";
+import { repairingFaults } from "./repairs.ts";
+import { requestFaults } from "./requests.ts";
+import { runFaults } from "./runs.ts";
+
+export const FAULTS = [
+  ...runFaults,
+  ...outsideFaults,
+  ...lockFaults,
+  ...claimFaults,
+  ...keeperFaults,
+  ...attemptingFaults,
+  ...recordingFaults,
+  ...repairingFaults,
+  ...requestFaults,
+];

@@ -1,0 +1,290 @@
+import { faultsIn } from "../planted.ts";
+
+const LOST = "an occurrence without an end";
+const PARKED = "a parked run waits for a person, and keeps its lock";
+const OVER = "a run that is over is touched";
+
+const deadLetterFaults = faultsIn("lib/app/dead-letters.ts", [
+  [
+    "a letter of a run that is over goes on",
+    '  if (Number(run?.["ep"] ?? 0) > message.epoch || isTerminal(state)) return drop(deps, letter);\n',
+    "",
+    OVER,
+  ],
+  [
+    "a letter of an earlier attempt set goes on",
+    '  if (Number(run?.["ep"] ?? 0) > message.epoch || isTerminal(state)) return drop(deps, letter);\n',
+    "  if (isTerminal(state)) return drop(deps, letter);\n",
+    "a letter comes to its end",
+  ],
+  ["a letter of a parked run ends it", '  if (state === "parked") return DELETE;\n', "", PARKED],
+  [
+    "a letter of a parked run releases its lock",
+    '  if (state === "parked") return DELETE;\n',
+    '  if (state === "parked") return drop(deps, letter);\n',
+    PARKED,
+  ],
+  [
+    "a live lease is judged as lost",
+    '  const live = state === "running" && Number(run["leaseUntilMs"]) + clockBoundMs >= deps.clock.nowMs();',
+    '  const live = state === "none" && Number(run["leaseUntilMs"]) + clockBoundMs >= deps.clock.nowMs();',
+    "a letter of a run under a live lease is looked at later",
+  ],
+  [
+    "the innocent are marked dead",
+    "  return usedUp(job, run) ? end(deps, letter) : sendBack(deps, letter);",
+    "  return end(deps, letter);",
+    "a run has the attempts that its job allows",
+  ],
+  [
+    "what used up its attempts is sent again",
+    "  return usedUp(job, run) ? end(deps, letter) : sendBack(deps, letter);",
+    "  return sendBack(deps, letter);",
+    LOST,
+  ],
+  [
+    "what was never started is judged by its attempts",
+    '  if (run?.["fence"] === undefined) return judgeNeverStarted(deps, letter);',
+    "  if (run === undefined) return judgeNeverStarted(deps, letter);",
+    "what was never started by its deadline is expired",
+  ],
+  ["a letter is deleted without being sent again", "  await deps.queue.send(job.pool, message);\n", "", LOST],
+  [
+    "the letter of a run that started meanwhile is dropped",
+    '  if (!answer.written) return { kind: "return" };\n  deps.journal.notice("warn", "expired"',
+    '  if (!answer.written) return DELETE;\n  deps.journal.notice("warn", "expired"',
+    LOST,
+  ],
+  [
+    "what was never started by its deadline is sent again",
+    "  if (nowMs <= dueMsOf(message) + job.startDeadlineMs) return sendBack(deps, letter);",
+    "  if (nowMs > 0) return sendBack(deps, letter);",
+    "what was never started by its deadline is expired",
+  ],
+  [
+    "dead letters mark what must not repeat as dead",
+    '  const state = job.onUnknown === "park" ? "parked" : "dead";',
+    '  const state = job.onUnknown === "park" && token === "" ? "parked" : "dead";',
+    PARKED,
+  ],
+  [
+    "dead letters release the lock of what they park",
+    '  return state === "parked" ? DELETE : drop(deps, letter);',
+    "  return drop(deps, letter);",
+    PARKED,
+  ],
+  [
+    "dead letters release nothing",
+    "  if (isLocked(job)) await release(deps, { job, occurrence, epoch: message.epoch });\n",
+    "",
+    "the lock lists what is over",
+  ],
+  [
+    "dead letters release before the record says so",
+    "  const token = deps.random.token();\n  const state = job.onUnknown",
+    "  const token = deps.random.token();\n  await drop(deps, letter);\n  const state = job.onUnknown",
+    "more runs at once than may be",
+  ],
+  [
+    "a refused mark counts as a mark",
+    '  if (!answer.written && answer.item?.["own"] !== token) return { kind: "return" };\n  return state',
+    "  return state",
+    LOST,
+  ],
+  [
+    "a mark whose answer was lost is somebody else's",
+    '  if (!answer.written && answer.item?.["own"] !== token) return { kind: "return" };\n  return state',
+    '  if (!answer.written) return { kind: "return" };\n  return state',
+    "a mark knows its own success",
+  ],
+  [
+    "a crash that is not counted yet is forgiven",
+    '  const crashes = Number(run["crashes"] ?? 0) + (run["st"] === "running" ? 1 : 0);',
+    '  const crashes = Number(run["crashes"] ?? 0);',
+    "a run that kills its worker ends",
+  ],
+]);
+
+const watchFaults = faultsIn("lib/app/watch.ts", [
+  [
+    "the cursor moves before the pass has looked",
+    "  const failures = [\n    ...(await eachInTurn",
+    "  await moveCursor(deps, from, until);\n  const failures = [\n    ...(await eachInTurn",
+    LOST,
+  ],
+  ["the watchdog looks at no notes", "    ...(await lookAtNotes(deps, pass)),\n", "", LOST],
+  [
+    "the watchdog looks at no slots",
+    "    ...(await eachInTurn(firing, (job) => lookAtSlots(deps, job, pass))),\n",
+    "",
+    LOST,
+  ],
+  [
+    "the cursor moves past looks that failed",
+    "  if (failures.length === 1) throw failures[0];\n",
+    "  if (failures.length === 1) await moveCursor(deps, from, until);\n",
+    LOST,
+  ],
+  [
+    "one look that fails keeps the watchdog from the others",
+    "      failures.push(error);\n",
+    "      throw error;\n",
+    "one bad run does not hide the others",
+  ],
+  [
+    "the cursor goes back",
+    '    condition: equals("doneUntilMs", from.slotsUntilMs),\n',
+    "",
+    "a pass looks at what the last one has not",
+  ],
+  [
+    "a slot that is claimed and not started counts as missing",
+    '    if (run?.["st"] === undefined && !claimed.has(occurrence.slotKey)) {',
+    '    if (run?.["st"] === undefined) {',
+    "a claimed slot is not missed",
+  ],
+  [
+    "a slot that is missing is not caught up",
+    "  for (const slotMs of toRun) await catchUp(deps, job, slotMs);\n",
+    "",
+    LOST,
+  ],
+  ["a run that is caught up has no note", "  await noteAsk(deps, occurrence, 1);\n", "", LOST],
+  [
+    "claimed before the look is noted: a slot caught up",
+    '  await noteAsk(deps, occurrence, 1);\n  const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded: false } as const;\n  const outcome = await claimAndSend(deps, ask, deps.random.token());\n',
+    '  const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded: false } as const;\n  const outcome = await claimAndSend(deps, ask, deps.random.token());\n  await noteAsk(deps, occurrence, 1);\n',
+    LOST,
+  ],
+  [
+    "a pause is not seen by the watchdog",
+    "reasonNotToClaim(pass.control, job, slotMs)]));",
+    "reasonNotToClaim(undefined, job, slotMs)]));",
+    "a paused slot does not run",
+  ],
+  [
+    "a run that is open at its first look is not looked at",
+    '    } else if (!isTerminal(String(run?.["st"]))) await look(deps, { job, occurrence, run });',
+    "    }",
+    LOST,
+  ],
+  [
+    "a missed slot is not recorded",
+    '    await markAll(deps, job, { slots: row, state: "missed", reason: "nothing dispatched it in time" });\n',
+    "    void row;\n",
+    LOST,
+  ],
+]);
+
+const lookFaults = faultsIn("lib/app/looks.ts", [
+  [
+    "a look mends and notes no next one: queued",
+    "  await lookAt(deps, occurrence, { atMs: deps.clock.nowMs() + distanceMs(deps, run) });\n",
+    "",
+    LOST,
+  ],
+  [
+    "a look mends and notes no next one: running",
+    "  await lookAt(deps, open.occurrence, {\n    atMs: Math.max(leaseOverMs",
+    "  if (leaseOverMs < 0) await lookAt(deps, open.occurrence, {\n    atMs: Math.max(leaseOverMs",
+    LOST,
+  ],
+  [
+    "a look mends and notes no next one: waiting",
+    "  await lookAt(deps, open.occurrence, {\n    atMs: dueMs",
+    "  if (dueMs < 0) await lookAt(deps, open.occurrence, {\n    atMs: dueMs",
+    LOST,
+  ],
+  [
+    "a look mends and notes no next one: holder",
+    "    await lookAt(deps, occurrence, { atMs: nowMs + holderDistanceMs(deps, nowMs - holder.atMs) });\n",
+    "",
+    LOST,
+  ],
+  [
+    "a look mends and notes no next one: in line",
+    "    await lookAt(deps, occurrence, { atMs: nowMs + distanceMs(deps, run) });\n",
+    "",
+    LOST,
+  ],
+  [
+    "the watchdog looks at claims only, not at ended leases",
+    '  if (leaseOverMs < clock.nowMs()) await sendAgain(deps, open, open.run?.["nudgedAtMs"]);\n',
+    "",
+    LOST,
+  ],
+  [
+    "a live run is sent again",
+    "  if (leaseOverMs < clock.nowMs()) await sendAgain(",
+    "  if (leaseOverMs > 0) await sendAgain(",
+    "a run under a live lease is left alone",
+  ],
+  [
+    "a run that waits is never sent again",
+    '  if (dueMs <= nowMs) await sendAgain(deps, open, open.run?.["nudgedAtMs"]);\n',
+    "",
+    LOST,
+  ],
+  ["a queued run is never sent again", '  await sendAgain(deps, open, run?.["nudgedAtMs"]);\n', "", LOST],
+  ["a holder is never sent again", "    await sendHolderAgain(deps, open, holder);\n", "", LOST],
+  [
+    "one in line is never woken by the watchdog",
+    "    await claimAndSend(deps, askOf(deps, open), deps.random.token());\n",
+    "",
+    LOST,
+  ],
+  [
+    "an entry of an earlier attempt set passes for its own",
+    "    entry.slotKey === occurrence.slotKey && entry.epoch === epoch;",
+    "    entry.slotKey === occurrence.slotKey && entry.epoch <= epoch;",
+    LOST,
+  ],
+  [
+    "the watchdog sends, whoever sent just now",
+    "  if (answer.written) await send(deps, open);\n};\n\nconst sendHolderAgain",
+    "  void answer;\n  await send(deps, open);\n};\n\nconst sendHolderAgain",
+    "two passes send the same run",
+  ],
+  [
+    "the watchdog sends before it says so",
+    '  const seenAtMs = typeof seen === "number" ? seen : undefined;\n',
+    '  const seenAtMs = typeof seen === "number" ? seen : undefined;\n  await send(deps, open);\n',
+    "two passes send the same run",
+  ],
+  [
+    "a parked run is looked at and sent",
+    '  if (state === "parked" || isTerminal(String(state))) return;',
+    "  if (isTerminal(String(state))) return;",
+    PARKED,
+  ],
+  [
+    "a note that lies in what the pass has read",
+    "Math.max(atMs, clock.nowMs() + SOONEST_LOOK_MS)",
+    "Math.min(atMs, clock.nowMs() - 3_600_000)",
+    LOST,
+  ],
+]);
+
+const promiseFaults = faultsIn("lib/app/looks.ts", [
+  [
+    "a note that landed behind what was read is not written again",
+    "  } while (clock.nowMs() >= lookAtMs);",
+    "  } while (clock.nowMs() < 0);",
+    LOST,
+  ],
+  [
+    "a note without its record is dropped",
+    "  if (nowMs > promised.askedAtMs + LONGEST_ASK_MS) return;\n",
+    "  if (nowMs > promised.askedAtMs) return;\n",
+    LOST,
+  ],
+  [
+    "a note without its record is kept for ever",
+    "  if (nowMs > promised.askedAtMs + LONGEST_ASK_MS) return;\n",
+    "",
+    "a look comes to its end",
+  ],
+  ["a note promises nothing", "    promised: { epoch, askedAtMs },\n", "", LOST],
+]);
+
+export const repairingFaults = [...deadLetterFaults, ...watchFaults, ...lookFaults, ...promiseFaults];

@@ -1,0 +1,86 @@
+/**
+ * `npm run mutants -- [--only NAME] [--patch FILE] [--quick] [--seeds N] [--json]`: plants each known fault, one at a
+ * time, in a copy of the repository, and asks the simulation and the directed tests whether they notice. `--only` takes
+ * those whose name has that text, `--patch` somebody else's fault as a unified diff. Exit 1 when one is missed, and
+ * when a fault does not find its place in the code.
+ */
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { FAULTS } from "./faults/all.ts";
+import { judge, type Verdict } from "./judge.ts";
+import type { PlantedFault } from "./planted.ts";
+import { QUICK } from "./quick.ts";
+import { makeWorkspace, type Workspace } from "./workspace.ts";
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string" },
+    patch: { type: "string" },
+    quick: { type: "boolean", default: false },
+    seeds: { type: "string" },
+    json: { type: "boolean", default: false },
+  },
+});
+
+/** Most faults that a walk can find at all it finds in the first of these. */
+const SEEDS = 18;
+/** For a single fault of somebody else there is more time. */
+const PATCH_SEEDS = 240;
+
+const chosen = (): readonly PlantedFault[] => {
+  if (values.quick) return FAULTS.filter(({ name }) => QUICK.includes(name));
+  const { only } = values;
+  return only === undefined ? FAULTS : FAULTS.filter(({ name }) => name.includes(only));
+};
+
+const told = (name: string, { by }: Verdict): string =>
+  by === undefined ? `MISSED  ${name}` : `caught  ${name}\n          by ${by}`;
+
+const missed: string[] = [];
+let planted = 0;
+
+const count = (name: string, verdict: Verdict): void => {
+  planted += 1;
+  if (verdict.by === undefined) missed.push(name);
+  console.error(told(name, verdict));
+};
+
+const judgePatch = async (workspace: Workspace, file: string): Promise<void> => {
+  workspace.patch(resolve(file));
+  count(file, await judge(workspace, { seeds: Number(values.seeds ?? PATCH_SEEDS), wider: true }));
+};
+
+/** A fault that does not find its place says nothing about the tests: nobody knows whether they would notice. */
+const judgeOne = async (workspace: Workspace, fault: PlantedFault): Promise<Verdict> => {
+  const place = await workspace.plant(fault);
+  const verdict = await judge(workspace, { seeds: Number(values.seeds ?? SEEDS), wider: false });
+  await place.remove();
+  return verdict;
+};
+
+const judgeEach = async (workspace: Workspace, faults: readonly PlantedFault[]): Promise<void> => {
+  for (const fault of faults) {
+    const name = `${fault.name} (${fault.file}): ${fault.violates}`;
+    try {
+      count(name, await judgeOne(workspace, fault));
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      count(`${name}; ${error.message}`, { by: undefined });
+    }
+  }
+};
+
+const workspace = await makeWorkspace();
+try {
+  const unplanted = await judge(workspace, { seeds: SEEDS, wider: values.patch !== undefined });
+  if (unplanted.by !== undefined) throw new Error(`without any fault, something fails: ${unplanted.by}`);
+  if (values.patch === undefined) await judgeEach(workspace, chosen());
+  else await judgePatch(workspace, values.patch);
+} finally {
+  await workspace.remove();
+}
+const summary = { planted, caught: planted - missed.length, missed };
+console.log(
+  values.json ? JSON.stringify(summary) : `${summary.caught} of ${planted} planted faults were caught`,
+);
+process.exitCode = planted > 0 && missed.length === 0 ? 0 : 1;
