@@ -15,6 +15,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import * as esbuild from "esbuild";
 import { buildProject } from "../infra/build/build.ts";
 import { makeThreadAttempts } from "../lib/adapters/thread/thread-attempts.ts";
+import { QUIET_SERVICES } from "../tests/support/quiet-services.ts";
 
 const ROUNDS = Number(process.env["ROUNDS"] ?? 9);
 const SELF = fileURLToPath(import.meta.url);
@@ -64,7 +65,6 @@ const request = {
   input: {},
   timeoutMs: 60_000,
 };
-const services = { previous: async () => undefined, log: () => undefined };
 const WARM_CALLS = 200;
 
 const measure = async (
@@ -103,7 +103,7 @@ const callerOf = async (kind: Kind, memoryMb: number, jobsFile: string): Promise
     timers: { after: (ms, callback) => ({ cancel: clearTimeout.bind(undefined, setTimeout(callback, ms)) }) },
   });
   await attempts.ready();
-  return () => attempts.start(request, services).ended;
+  return () => attempts.start(request, QUIET_SERVICES).ended;
 };
 
 /** How handlers that use up the memory end, and how much the container is charged with at most. */
@@ -136,7 +136,7 @@ const feed = async (
   const look = setInterval(() => {
     peak = Math.max(peak, chargedMb());
   }, 20);
-  const end = await attempts.start({ ...request, job, timeoutMs: 20_000 }, services).ended;
+  const end = await attempts.start({ ...request, job, timeoutMs: 20_000 }, QUIET_SERVICES).ended;
   clearInterval(look);
   process.stdout.write(JSON.stringify({ end: end.kind, peakMb: Math.round(peak) }));
   process.exit(0);

@@ -30,12 +30,43 @@ export interface JobContext<Input = Json> {
   idempotencyKey(suffix?: string): string;
   /** The job's last success, read when it is asked for; undefined when there is none. */
   previous(): Promise<{ readonly slot: Date; readonly finishedAt: Date; readonly result?: Json } | undefined>;
+  /**
+   * How far it is, shown with the run; kept at most half a lease later, and never at the price of a write. Numbers
+   * from 0 on; any other is an error.
+   */
+  progress(done: number, total?: number): void;
+  /** State that outlives the attempt: later attempts of the run load what was saved last, also after `retry`. */
+  readonly checkpoint: {
+    /** Undefined when nothing was saved. */
+    load<State = Json>(): Promise<State | undefined>;
+    /**
+     * Any value that JSON can carry, at most 32 KB of it; durable when it resolves. Rejects for what is larger or no
+     * JSON, and when another attempt has taken the run over.
+     */
+    save(state: unknown): Promise<void>;
+  };
+  /**
+   * A side effect that is remembered: in the run's later attempts the function is not called again, and its result,
+   * as JSON carries it, is returned. A worker that is killed after the effect and before it is remembered repeats it;
+   * where even that must not be, pass on `idempotencyKey(key)`. What the function throws is thrown, and nothing
+   * remembered.
+   * @param key 1 to 100 characters; at most 100 keys a run
+   * @param act its result has at most 4 KB of JSON; a larger one is an error, and the effect counts as done
+   */
+  once<Result>(key: string, act: () => Result | Promise<Result>): Promise<Result>;
   /** Nothing to do: the run ends `skipped`. Return it, or throw it from deeper down. */
   skip(reason: string): Outcome;
   /** Not to be done: the run ends `cancelled`. Return it, or throw it. */
   cancel(reason: string): Outcome;
   /** Later: the run waits that long and starts again, which is no failed attempt. Return it, or throw it. */
   snooze(wait: Duration): Outcome;
+  /**
+   * The work is longer than a timeout: the same run goes on in the next invocation, which loads the state from
+   * `checkpoint`; at most 1,000 times. Each piece has its own timeout and attempts. Without a state the checkpoint
+   * stays as it is. Return it, or throw it.
+   * @throws for a state over 32 KB of JSON
+   */
+  continueLater(state?: unknown): Outcome;
 }
 
 /** A job's options; docs/jobs.md has them all with their defaults. */

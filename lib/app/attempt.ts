@@ -1,8 +1,10 @@
 import { runIdOf, slotMsOf } from "../core/identity.ts";
 import { runRange, slotKeyInSortKey } from "../core/items.ts";
 import type { Json } from "../core/json.ts";
+import type { Progress } from "../core/kept.ts";
 import type { PreviousSuccess } from "../ports/attempts.ts";
 import type { Settlement } from "../ports/run-queue.ts";
+import { makeKept } from "./kept.ts";
 import { keepLease } from "./lease.ts";
 import { record } from "./record.ts";
 import { readAside } from "./side.ts";
@@ -13,6 +15,8 @@ export const runAttempt = async (deps: WorkDeps, visit: Visit, lease: Lease): Pr
   const { job, occurrence } = visit;
   const holding = { occurrence, fence: Number(lease.item["fence"]) };
   const input = await inputOf(deps, visit, lease.item);
+  const kept = makeKept(deps, holding);
+  let progress: Progress | undefined;
   const running = deps.attempts.start(
     {
       job: job.name,
@@ -27,14 +31,19 @@ export const runAttempt = async (deps: WorkDeps, visit: Visit, lease: Lease): Pr
       previous: () => previousSuccess(deps, visit),
       log: (level, message, fields) =>
         deps.journal.handlerLine(level, message, { runId: runIdOf(occurrence), ...fields }),
+      ...kept,
+      progress: (said) => {
+        progress = said;
+      },
     },
   );
-  const keeper = keepLease(deps, holding, { running, untilMs: lease.untilMs });
+  const keeper = keepLease(deps, holding, { running, untilMs: lease.untilMs, progress: () => progress });
   const end = await running.ended;
   keeper.stop();
   if (keeper.lost()) return afterLostLease(deps, visit);
   const cancelled = keeper.cancelled();
-  return record(deps, { visit, lease, holding, end, cancelled, endedAtMs: deps.clock.nowMs() });
+  const ended = { visit, lease, holding, end, cancelled, endedAtMs: deps.clock.nowMs(), kept };
+  return record(deps, progress === undefined ? ended : { ...ended, progress });
 };
 
 const afterLostLease = (deps: WorkDeps, { occurrence }: Visit): Settlement => {

@@ -7,7 +7,7 @@ import type { Item } from "../core/write.ts";
 import type { Settlement } from "../ports/run-queue.ts";
 import { isLocked } from "./lock-keeper.ts";
 import { fitsInline, storeAside } from "./side.ts";
-import { attemptNumber, DELETE, type Lease, leave, type Visit, type WorkDeps } from "./visit.ts";
+import { attemptNumber, DELETE, type Lease, leave, pieceNumber, type Visit, type WorkDeps } from "./visit.ts";
 
 export type Beginning =
   | { readonly kind: "lease"; readonly lease: Lease }
@@ -115,6 +115,7 @@ const takeOver = async (deps: WorkDeps, visit: Visit, item: Item): Promise<Begin
     clockBoundMs: deps.timings.clockBoundMs,
     tries: triesWith(item["tries"], {
       n: attemptNumber(item),
+      ...pieceNumber(item),
       startedAtMs: Number(item["attemptAtMs"]),
       endedAtMs: Number(item["leaseUntilMs"]),
       outcome: "lost",

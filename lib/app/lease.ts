@@ -1,3 +1,4 @@
+import type { Progress } from "../core/kept.ts";
 import { stopMarginMs } from "../core/settings.ts";
 import { type Holding, renew } from "../core/transitions.ts";
 import type { RunningAttempt } from "../ports/attempts.ts";
@@ -19,7 +20,12 @@ export interface KeptLease {
 export const keepLease = (
   { table, clock, timers, timings }: WorkDeps,
   holding: Holding,
-  held: { readonly running: RunningAttempt; readonly untilMs: number },
+  held: {
+    readonly running: RunningAttempt;
+    readonly untilMs: number;
+    /** What the handler said last of its progress: it costs no write of its own. */
+    progress(): Progress | undefined;
+  },
 ): KeptLease => {
   let untilMs = held.untilMs;
   let lost = false;
@@ -37,7 +43,7 @@ export const keepLease = (
   const renewOnce = async (): Promise<void> => {
     if (over) return;
     const wantedMs = clock.nowMs() + timings.leaseMs;
-    const answer = await table.write(renew(holding, wantedMs)).catch(() => undefined);
+    const answer = await table.write(renew(holding, wantedMs, held.progress())).catch(() => undefined);
     if (over) return;
     if (answer?.written === false) return lose("the lease was lost");
     if (answer !== undefined) {

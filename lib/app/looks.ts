@@ -136,7 +136,8 @@ const lookAtLocked = async (deps: LookDeps, open: OpenRun): Promise<void> => {
   const nowMs = deps.clock.nowMs();
   if (holder !== undefined) {
     await sendHolderAgain(deps, open, holder);
-    await lookAt(deps, occurrence, { atMs: nowMs + holderDistanceMs(deps, nowMs - holder.atMs) });
+    const sinceMs = nowMs - Math.max(holder.atMs, Number(run?.["contAtMs"] ?? 0));
+    await lookAt(deps, occurrence, { atMs: nowMs + holderDistanceMs(deps, sinceMs) });
   } else if (known) {
     await claimAndSend(deps, askOf(deps, open), deps.random.token());
     await lookAt(deps, occurrence, { atMs: nowMs + distanceMs(deps, run) });
@@ -144,7 +145,7 @@ const lookAtLocked = async (deps: LookDeps, open: OpenRun): Promise<void> => {
   // A look without record, holder and waiter: whoever noted it ended before asking for the run.
 };
 
-/** Nothing counts the sends of a holder: the time since the last one is the distance that doubles. */
+/** Nothing counts the sends of a holder: the time since the last one, or the last piece, is the distance that doubles. */
 const holderDistanceMs = ({ timings }: LookDeps, sinceLastMs: number): number =>
   Math.min(HOUR_MS, 2 * Math.max(timings.firstLookMs, sinceLastMs));
 

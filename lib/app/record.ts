@@ -1,22 +1,28 @@
+import { Conflict, Unavailable } from "../core/errors.ts";
 import { runIdOf, slotMsOf } from "../core/identity.ts";
 import type { Json } from "../core/json.ts";
+import { MAX_PIECES, type Progress } from "../core/kept.ts";
 import { waitBeforeRetryMs } from "../core/retry.ts";
+import { SECOND_MS } from "../core/time.ts";
 import {
   countStaleResult,
   type Finish,
   failAttempt,
   finish,
+  goOn,
   type Holding,
   type ShortError,
   snooze,
   triesWith,
 } from "../core/transitions.ts";
-import type { Value } from "../core/write.ts";
+import type { Item, Value } from "../core/write.ts";
 import type { AttemptEnd, ErrorFacts } from "../ports/attempts.ts";
 import type { Settlement } from "../ports/run-queue.ts";
 import type { WriteAnswer } from "../ports/table.ts";
+import type { Kept } from "./kept.ts";
+import { repeated } from "./repeated.ts";
 import { fitsInline, storeAside } from "./side.ts";
-import { attemptNumber, type Lease, leave, type Visit, type WorkDeps } from "./visit.ts";
+import { attemptNumber, DELETE, type Lease, leave, pieceNumber, type Visit, type WorkDeps } from "./visit.ts";
 
 /** An attempt that is over, with what is needed to write it down. */
 interface Ended {
@@ -27,6 +33,9 @@ interface Ended {
   /** Somebody asked the run to stop, and its handler was told. */
   readonly cancelled: boolean;
   readonly endedAtMs: number;
+  readonly kept: Pick<Kept, "saveState">;
+  /** What the handler said last. */
+  readonly progress?: Progress;
 }
 
 /** Writes the end of the attempt, then says what becomes of the message. */
@@ -44,6 +53,8 @@ export const record = async (deps: WorkDeps, ended: Ended): Promise<Settlement> 
       return close(deps, ended, { state: "cancelled", reason: end.reason, failed: false });
     case "snooze":
       return putOff(deps, ended, end.waitMs);
+    case "continue":
+      return continueLater(deps, ended, end);
     case "threw":
       return fail(deps, ended, end);
     default:
@@ -90,7 +101,7 @@ const fail = async (deps: WorkDeps, ended: Ended, failure: Failure): Promise<Set
   const nextAttemptAtMs = endedAtMs + waitMs;
   const tries = triesOf(ended, error.message);
   const answer = await repeated(() =>
-    deps.table.write(failAttempt(holding, { nextAttemptAtMs, tries, error })),
+    deps.table.write(failAttempt(holding, { nextAttemptAtMs, tries, error, ...progressOf(ended) })),
   );
   return afterWaiting(deps, ended, { answer, nextAttemptAtMs, error });
 };
@@ -98,7 +109,7 @@ const fail = async (deps: WorkDeps, ended: Ended, failure: Failure): Promise<Set
 const putOff = async (deps: WorkDeps, ended: Ended, waitMs: number): Promise<Settlement> => {
   const nextAttemptAtMs = ended.endedAtMs + waitMs;
   const answer = await repeated(() =>
-    deps.table.write(snooze(ended.holding, { nextAttemptAtMs, tries: triesOf(ended) })),
+    deps.table.write(snooze(ended.holding, { nextAttemptAtMs, tries: triesOf(ended), ...progressOf(ended) })),
   );
   return afterWaiting(deps, ended, { answer, nextAttemptAtMs });
 };
@@ -109,18 +120,22 @@ interface Waiting {
   readonly error?: ShortError;
 }
 
+/** Of an answer to one of our own writes: the attempt still has the run. */
+const isMine = ({ visit, holding }: Ended, item: Item | undefined): boolean =>
+  item?.["own"] === visit.token && item["fence"] === holding.fence;
+
+/** It was refused for no other reason than that somebody asked the run to stop. */
+const askedToStop = (ended: Ended, { written, item }: WriteAnswer): boolean =>
+  !written && isMine(ended, item) && item?.["cancelAtMs"] !== undefined && item["st"] === "running";
+
+/** Written, or refused by an earlier copy of the same write. */
+const tookEffect = (ended: Ended, { written, item }: WriteAnswer, state: string): boolean =>
+  written || (isMine(ended, item) && item?.["st"] === state);
+
 /** The run waits, and so does its message; unless somebody asked it to stop meanwhile. */
 const afterWaiting = async (deps: WorkDeps, ended: Ended, waiting: Waiting): Promise<Settlement> => {
-  const { holding, visit } = ended;
   const { answer, nextAttemptAtMs, error } = waiting;
-  const { token } = visit;
-  const mine = answer.item?.["own"] === token && answer.item["fence"] === holding.fence;
-  if (
-    !answer.written &&
-    mine &&
-    answer.item?.["cancelAtMs"] !== undefined &&
-    answer.item["st"] === "running"
-  ) {
+  if (askedToStop(ended, answer)) {
     return close(deps, ended, {
       state: "cancelled",
       reason: "cancelled",
@@ -128,9 +143,62 @@ const afterWaiting = async (deps: WorkDeps, ended: Ended, waiting: Waiting): Pro
       ...(error === undefined ? {} : { error }),
     });
   }
-  if (!answer.written && !(mine && answer.item?.["st"] === "waiting")) return stale(deps, ended);
+  if (!tookEffect(ended, answer, "waiting")) return stale(deps, ended);
   journalEnd(deps, ended, { state: "waiting", ...(error === undefined ? {} : { error }) });
   return { kind: "return", afterMs: Math.max(0, nextAttemptAtMs - deps.clock.nowMs()) };
+};
+
+/**
+ * T7, to the next piece: its state is stored, then the run is queued again, then a new message asks for it. A crash in
+ * between leaves the old message, which asks for the same; the lock stays with the run.
+ */
+const continueLater = async (
+  deps: WorkDeps,
+  ended: Ended,
+  { state }: { readonly state?: Json },
+): Promise<Settlement> => {
+  const { holding, endedAtMs, lease } = ended;
+  if (Number(lease.item["cont"] ?? 0) >= MAX_PIECES) {
+    const reason = `it went on ${MAX_PIECES} times without an end`;
+    return close(deps, ended, { state: "dead", reason, failed: true, error: ENDLESS });
+  }
+  if (state !== undefined && !(await saved(ended, state))) return stale(deps, ended);
+  const piece = { nowMs: endedAtMs, tries: triesOf(ended), ...progressOf(ended) };
+  const answer = await repeated(() => deps.table.write(goOn(holding, piece)));
+  if (askedToStop(ended, answer)) {
+    return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: false });
+  }
+  if (!tookEffect(ended, answer, "queued")) return stale(deps, ended);
+  journalEnd(deps, ended, { state: "queued" });
+  return askForNext(deps, ended.visit);
+};
+
+const ENDLESS: ShortError = {
+  name: "EndlessRun",
+  message: `continueLater was returned ${MAX_PIECES} times; does the handler see that it is done?`,
+};
+
+/** False: another attempt has the run. */
+const saved = async ({ kept }: Ended, state: Json): Promise<boolean> => {
+  try {
+    await kept.saveState(state);
+    return true;
+  } catch (error) {
+    if (error instanceof Conflict) return false;
+    throw error;
+  }
+};
+
+/** The input lies in the record by now. Where no message can be sent the old one comes back, and does as well. */
+const askForNext = async (deps: WorkDeps, { job, message }: Visit): Promise<Settlement> => {
+  const { input: _, ...next } = message;
+  try {
+    await deps.queue.send(job.pool, next);
+    return DELETE;
+  } catch (error) {
+    if (error instanceof Unavailable) return { kind: "return", afterMs: SECOND_MS };
+    throw error;
+  }
 };
 
 /** T5, then the lock. */
@@ -141,11 +209,9 @@ const close = async (
 ): Promise<Settlement> => {
   const { visit, holding, endedAtMs } = ended;
   const tries = triesOf(ended, end.error?.message);
-  const answer = await repeated(() => deps.table.write(finish(holding, { ...end, nowMs: endedAtMs, tries })));
-  const before = answer.item;
-  const mine =
-    before?.["own"] === visit.token && before["fence"] === holding.fence && before["st"] === end.state;
-  if (!answer.written && !mine) return stale(deps, ended);
+  const last = { ...end, ...progressOf(ended), nowMs: endedAtMs, tries };
+  const answer = await repeated(() => deps.table.write(finish(holding, last)));
+  if (!tookEffect(ended, answer, end.state)) return stale(deps, ended);
   journalEnd(deps, ended, end);
   return leave(deps, visit);
 };
@@ -157,24 +223,12 @@ const stale = async (deps: WorkDeps, { visit, holding }: Ended): Promise<Settlem
   return { kind: "return" };
 };
 
-/** The handler has done its work: it is worth asking more than once before its result is given up. */
-const RECORD_TRIES = 3;
-
-/** Safe for these writes: a value aside is the same again, a transition is refused and shows who wrote it. */
-const repeated = async <Answer>(write: () => Promise<Answer>): Promise<Answer> => {
-  for (let left = RECORD_TRIES - 1; left > 0; left--) {
-    const tried = await write().then(
-      (answer) => ({ answer }),
-      () => undefined,
-    );
-    if (tried !== undefined) return tried.answer;
-  }
-  return write();
-};
+const progressOf = ({ progress }: Ended) => (progress === undefined ? {} : { progress });
 
 const triesOf = ({ lease, end, endedAtMs }: Ended, error?: string): Value =>
   triesWith(lease.item["tries"], {
     n: attemptNumber(lease.item),
+    ...pieceNumber(lease.item),
     startedAtMs: lease.startedAtMs,
     endedAtMs,
     outcome: end.kind,

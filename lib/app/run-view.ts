@@ -7,6 +7,7 @@ import { TRIGGERS, type Trigger } from "../core/message.ts";
 import { type AttemptView, isTerminal, RUN_STATES, type RunState, type RunView } from "../core/run.ts";
 import { shortIsoOf } from "../core/time.ts";
 import type { Item, Value } from "../core/write.ts";
+import { attemptNumber, pieceNumber } from "./visit.ts";
 
 /** What of the job a view needs; undefined for the runs of a job that no longer exists. */
 type KnownJob = Pick<JobDefinition, "name" | "input"> | undefined;
@@ -68,8 +69,10 @@ const pastAttempts = (item: Item): readonly AttemptView[] => {
   if (!isList(tries)) return [];
   return tries.filter(isMap).map((attempt) => {
     const message = textIn(attempt, "m");
+    const piece = numberIn(attempt, "p");
     return {
       n: numberIn(attempt, "n") ?? 0,
+      ...(piece === undefined ? {} : { piece }),
       startedAt: shortIsoOf(numberIn(attempt, "s") ?? 0),
       endedAt: shortIsoOf(numberIn(attempt, "e") ?? 0),
       outcome: textIn(attempt, "o") ?? "unknown",
@@ -83,8 +86,8 @@ const attemptsOf = (item: Item): readonly AttemptView[] => {
   const past = pastAttempts(item);
   const startedAtMs = numberIn(item, "attemptAtMs");
   if (stateOf(item) !== "running" || startedAtMs === undefined) return past;
-  const n = (past.at(-1)?.n ?? 0) + 1;
-  return [...past, { n, startedAt: shortIsoOf(startedAtMs), outcome: "running" }];
+  const now = { n: attemptNumber(item), ...pieceNumber(item) };
+  return [...past, { ...now, startedAt: shortIsoOf(startedAtMs), outcome: "running" }];
 };
 
 const errorOf = (item: Item, side: Json | undefined): RunView["error"] => {
@@ -98,6 +101,13 @@ const errorOf = (item: Item, side: Json | undefined): RunView["error"] => {
     message: textIn(full, "message") ?? textIn(stored, "message") ?? "",
     ...(stack === undefined ? {} : { stack }),
   };
+};
+
+const progressIn = (item: Item): RunView["progress"] => {
+  const stored = item["progress"];
+  const done = isMap(stored) ? numberIn(stored, "done") : undefined;
+  const total = isMap(stored) ? numberIn(stored, "total") : undefined;
+  return done === undefined ? undefined : { done, ...(total === undefined ? {} : { total }) };
 };
 
 const rangeOf = (item: Item): RunView["range"] => {
@@ -119,6 +129,8 @@ export const runViewOf = (item: Item, job: KnownJob, side: SideValues = {}): Run
   const reason = textIn(item, "reason");
   const error = errorOf(item, side.error);
   const range = rangeOf(item);
+  const progress = progressIn(item);
+  const { piece: pieces } = pieceNumber(item);
   const ownInput = item["input"] === undefined ? undefined : jsonOf(item["input"]);
   return {
     runId: runIdOf(occurrence),
@@ -136,6 +148,8 @@ export const runViewOf = (item: Item, job: KnownJob, side: SideValues = {}): Run
     duplicates: duplicatesOf(item),
     input: side.input ?? ownInput ?? (item["sideInput"] === true ? null : (job?.input ?? null)),
     result: side.result ?? jsonOf(item["result"]),
+    ...(progress === undefined ? {} : { progress }),
+    ...(pieces === undefined ? {} : { pieces }),
     ...(error === undefined ? {} : { error }),
     ...(range === undefined ? {} : { range }),
   };

@@ -36,9 +36,15 @@ export const leave = async (deps: WorkDeps, { job, occurrence, message }: Visit)
   return DELETE;
 };
 
-/** Counted from 1 within the attempt set, crashes included. */
+/** Counted from 1 within the attempt set, and within the piece where there are several; crashes included. */
 export const attemptNumber = (item: Item): number =>
   Number(item["attempts"] ?? 0) + Number(item["crashes"] ?? 0) + 1;
+
+/** Which piece of the work it is, counted from 1; nothing, for the first: most runs have no other. */
+export const pieceNumber = (item: Item): { readonly piece?: number } => {
+  const before = Number(item["cont"] ?? 0);
+  return before === 0 ? {} : { piece: before + 1 };
+};
 
 /** The input of the run: its own, wherever it lies, or the job's. */
 export const inputOf = async (

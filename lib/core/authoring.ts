@@ -1,4 +1,5 @@
 import { type Duration, durationMs } from "./duration.ts";
+import type { Json } from "./json.ts";
 
 /**
  * Marks by which the product knows what an author's file made, whichever copy of the library made it: a bundle
@@ -57,9 +58,11 @@ export const adviceOf = (
 /** An end of an attempt that is neither a result nor an error. */
 export type OutcomeEnd =
   | { readonly kind: "skip" | "cancel"; readonly reason: string }
-  | { readonly kind: "snooze"; readonly waitMs: number };
+  | { readonly kind: "snooze"; readonly waitMs: number }
+  /** Absent = the checkpoint stays as it is. */
+  | { readonly kind: "continue"; readonly state?: Json };
 
-/** Made by `ctx.skip`, `ctx.cancel` and `ctx.snooze`; counts when it is returned or thrown. */
+/** Made by `ctx.skip`, `ctx.cancel`, `ctx.snooze` and `ctx.continueLater`; counts when it is returned or thrown. */
 export interface Outcome {
   readonly [OUTCOME]: OutcomeEnd;
 }

@@ -9,7 +9,7 @@ import type { Key } from "./write.ts";
  * |---|---|---|
  * | RUN | `J#<subject>` / `R#<slotKey>` | one occurrence: its state, fence and lease; a subject's runs by slot; a run by its id |
  * | LOCK | `J#<subject>` / `L` | who occupies a job that does not allow overlap, and who waits |
- * | SIDE | `J#<subject>` / `I#<slotKey>#<name>` | input, result or error too big for RUN (`input`, `result-<fence>`, `error-<fence>`) |
+ * | SIDE | `J#<subject>` / `I#<slotKey>#<name>` | input, result or error too big for RUN (`input`, `result-<fence>`, `error-<fence>`); what attempts hand on (`checkpoint`, `once#<key>`: `{fence, n, value}`) |
  * | OPEN | `O#<hour>#<0..7>` / `<instant>#<subject>~<slotKey>` | "look at this run at that instant" |
  * | CURSOR | `W` / `cursor` | up to where the watchdog has looked at slots |
  * | CONTROL | `W` / `control` | paused jobs, slots to skip |
@@ -21,7 +21,8 @@ import type { Key } from "./write.ts";
  * are parked.
  *
  * RUN: `v st ep fence own leaseUntilMs attempts crashes nextAttemptAtMs cancelAtMs claimedAtMs nudgedAtMs nudges
- * startedAtMs endedAtMs trigger reason blockedBy input result error tries dup staleResults expiresAtS`.
+ * startedAtMs endedAtMs trigger reason blockedBy input result error tries dup staleResults cont contAtMs progress
+ * expiresAtS`.
  * LOCK: per holder `h#<slotKey>` = `{e, o, at, c}`; `held`; `w`, a set of `<class>~<slotKey>~<epoch>`; `top`.
  */
 export const ITEM_VERSION = 1;
@@ -39,6 +40,19 @@ export const sideKey = ({ subject, slotKey }: Occurrence, name: string): Key => 
   pk: subjectKey(subject),
   sk: `I#${slotKey}#${name}`,
 });
+
+/** Name in SIDE of the state that a run's handler saved last. */
+export const CHECKPOINT = "checkpoint";
+/** Name in SIDE of a remembered side effect. */
+export const effectName = (key: string): string => `once#${key}`;
+/** Bounds of the sort key for every side effect that a run remembers, both included. */
+export const effectRange = (
+  occurrence: Occurrence,
+): { readonly pk: string; readonly first: string; readonly last: string } => {
+  const { pk, sk } = sideKey(occurrence, "once");
+  // "$" follows "#".
+  return { pk, first: `${sk}#`, last: `${sk}$` };
+};
 
 /** Of LOCK: the attribute that lists the run as a holder. */
 export const holderAttribute = (slotKey: string): string => `h#${slotKey}`;

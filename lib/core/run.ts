@@ -30,6 +30,8 @@ export const isTerminal = (state: string | undefined): boolean =>
 
 export interface AttemptView {
   readonly n: number;
+  /** Which piece of a run that continues later; absent = the first. */
+  readonly piece?: number;
   readonly startedAt: string;
   readonly endedAt?: string;
   readonly outcome: string;
@@ -58,6 +60,10 @@ export interface RunView {
   readonly duplicates: number;
   readonly input: Json;
   readonly result: Json;
+  /** What the handler said last of how far it is; at most half a lease old while it runs. */
+  readonly progress?: { readonly done: number; readonly total?: number };
+  /** How many pieces of a run that continues later have begun, or are about to; absent = it has only one. */
+  readonly pieces?: number;
   readonly error?: { readonly name: string; readonly message: string; readonly stack?: string };
   /** How many slots in a row share this record (after a long outage), and the first of them. */
   readonly range?: { readonly count: number; readonly from: string };

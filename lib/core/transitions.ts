@@ -1,6 +1,7 @@
 import type { Occurrence } from "./identity.ts";
 import { badKeyOf, badMonthOf, expiresAtS, ITEM_VERSION, runKey } from "./items.ts";
 import type { Json } from "./json.ts";
+import type { Progress } from "./kept.ts";
 import type { Trigger } from "./message.ts";
 import {
   absent,
@@ -136,6 +137,8 @@ export const start = (wanted: Start): Write => {
 /** The last few attempts, kept in the record for people. */
 export interface Try {
   readonly n: number;
+  /** Of the run's work, where it has more than one; from 1. */
+  readonly piece?: number;
   readonly startedAtMs: number;
   readonly endedAtMs: number;
   readonly outcome: string;
@@ -147,9 +150,16 @@ const KEPT_TRIES = 5;
 /** The list to store after one more attempt: `tries` of RUN, oldest first. */
 export const triesWith = (
   tries: Value | undefined,
-  { n, startedAtMs, endedAtMs, outcome, error }: Try,
+  { n, piece, startedAtMs, endedAtMs, outcome, error }: Try,
 ): Value => {
-  const entry = { n, s: startedAtMs, e: endedAtMs, o: outcome, ...(error === undefined ? {} : { m: error }) };
+  const entry = {
+    n,
+    ...(piece === undefined ? {} : { p: piece }),
+    s: startedAtMs,
+    e: endedAtMs,
+    o: outcome,
+    ...(error === undefined ? {} : { m: error }),
+  };
   return [...(Array.isArray(tries) ? tries : []), entry].slice(-KEPT_TRIES);
 };
 
@@ -219,12 +229,15 @@ export interface Holding {
 
 const held = (fence: number): Condition => all(equals("st", "running"), equals("fence", fence));
 
-/** T4: refused = the lease is lost. */
-export const renew = ({ occurrence, fence }: Holding, leaseUntilMs: number): Write => ({
+/** T4: refused = the lease is lost. What the handler says of its progress goes with it. */
+export const renew = ({ occurrence, fence }: Holding, leaseUntilMs: number, progress?: Progress): Write => ({
   key: runKey(occurrence),
   condition: held(fence),
-  changes: [set("leaseUntilMs", leaseUntilMs)],
+  changes: [set("leaseUntilMs", leaseUntilMs), ...progressed(progress)],
 });
+
+const progressed = (progress: Progress | undefined): readonly Change[] =>
+  progress === undefined ? [] : [set("progress", { ...progress })];
 
 export interface Finish {
   readonly state: "succeeded" | "skipped" | "cancelled" | "dead";
@@ -235,6 +248,7 @@ export interface Finish {
   readonly sideResult?: boolean;
   readonly reason?: string;
   readonly error?: ShortError;
+  readonly progress?: Progress;
   /** The attempt failed, and is counted. */
   readonly failed: boolean;
 }
@@ -251,6 +265,7 @@ export const finish = ({ occurrence, fence }: Holding, end: Finish): Write => ({
     ...optional("result", end.result),
     ...optional("sideResult", end.sideResult === true ? fence : undefined),
     ...optional("reason", end.reason),
+    ...progressed(end.progress),
     ...(end.error === undefined
       ? [remove("error"), remove("sideError")]
       : [set("error", { ...end.error }), set("sideError", fence)]),
@@ -265,6 +280,7 @@ export interface FailedAttempt {
   readonly nextAttemptAtMs: number;
   readonly tries: Value;
   readonly error: ShortError;
+  readonly progress?: Progress;
 }
 
 /** T6: the attempt failed, and another may follow; refused also when somebody asked the run to stop. */
@@ -278,6 +294,7 @@ export const failAttempt = ({ occurrence, fence }: Holding, failure: FailedAttem
     set("tries", failure.tries),
     set("error", { ...failure.error }),
     set("sideError", fence),
+    ...progressed(failure.progress),
     remove("leaseUntilMs"),
   ],
 });
@@ -285,7 +302,7 @@ export const failAttempt = ({ occurrence, fence }: Holding, failure: FailedAttem
 /** T7: put off by the handler, without counting an attempt; refused also when somebody asked the run to stop. */
 export const snooze = (
   { occurrence, fence }: Holding,
-  until: { readonly nextAttemptAtMs: number; readonly tries: Value },
+  until: { readonly nextAttemptAtMs: number; readonly tries: Value; readonly progress?: Progress },
 ): Write => ({
   key: runKey(occurrence),
   condition: all(held(fence), absent("cancelAtMs")),
@@ -293,7 +310,30 @@ export const snooze = (
     set("st", "waiting"),
     set("nextAttemptAtMs", until.nextAttemptAtMs),
     set("tries", until.tries),
+    ...progressed(until.progress),
     remove("leaseUntilMs"),
+  ],
+});
+
+/**
+ * T7: this piece of the work is done, and the next one may start. It has the attempts and crashes that a run has:
+ * what got on is not charged for what went wrong before. Refused also when somebody asked the run to stop.
+ */
+export const goOn = (
+  { occurrence, fence }: Holding,
+  piece: { readonly nowMs: number; readonly tries: Value; readonly progress?: Progress },
+): Write => ({
+  key: runKey(occurrence),
+  condition: all(held(fence), absent("cancelAtMs")),
+  changes: [
+    set("st", "queued"),
+    increment("cont", 1),
+    set("contAtMs", piece.nowMs),
+    set("attempts", 0),
+    set("crashes", 0),
+    set("tries", piece.tries),
+    ...progressed(piece.progress),
+    ...["leaseUntilMs", "error", "sideError", "nudges"].map((name) => remove(name)),
   ],
 });
 
@@ -440,6 +480,8 @@ export const reopen = (occurrence: Occurrence, seenEpoch: number, token: string,
       "badMonth",
       "badKey",
       "nudges",
+      "cont",
+      "contAtMs",
     ].map((name) => remove(name)),
   ],
 });

@@ -1,4 +1,5 @@
 import type { Json } from "../core/json.ts";
+import type { Effect, Progress } from "../core/kept.ts";
 
 /** A thrown value as it is kept: never more than that of what the handler threw. */
 export interface ErrorFacts {
@@ -19,6 +20,22 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 export interface AttemptServices {
   previous(): Promise<PreviousSuccess | undefined>;
   log(level: LogLevel, message: string, fields: { readonly [name: string]: Json }): void;
+  /** What the run's attempts saved last; undefined where none did. */
+  loadState(): Promise<Json | undefined>;
+  /**
+   * Resolves when the state is stored for later attempts. At most `CHECKPOINT_BYTES`.
+   * @throws Conflict when another attempt has the run by now, Unavailable when nobody knows whether it is stored
+   */
+  saveState(state: Json): Promise<void>;
+  /**
+   * The side effect of that key, if an attempt of the run recorded it.
+   * @throws InvalidInput when the run has no room for another key; Conflict and Unavailable as above
+   */
+  recallEffect(key: string): Promise<Effect | undefined>;
+  /** After `recallEffect` of the same key. Throws as `saveState`. */
+  recordEffect(key: string, effect: Effect): Promise<void>;
+  /** Shown with the run; kept with the next renewal of the lease, or with the end of the attempt. */
+  progress(progress: Progress): void;
 }
 
 export interface AttemptRequest {
@@ -39,6 +56,8 @@ export type AttemptEnd =
     }
   | { readonly kind: "skip" | "cancel"; readonly reason: string }
   | { readonly kind: "snooze"; readonly waitMs: number }
+  /** The next invocation goes on, with that state where there is one. */
+  | { readonly kind: "continue"; readonly state?: Json }
   | {
       readonly kind: "threw";
       readonly error: ErrorFacts;

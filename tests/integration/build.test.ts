@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { type BuildOptions, buildProject, formatFaults } from "../../infra/build/build.ts";
 import { makeThreadAttempts } from "../../lib/adapters/thread/thread-attempts.ts";
+import { QUIET_SERVICES } from "../support/quiet-services.ts";
 
 const job = (options: string): string =>
   `import { defineJob, every } from "belfry";\nexport default defineJob({ ${options} });\n`;
@@ -243,7 +244,7 @@ export default defineJob({
     input: {},
     timeoutMs: 60_000,
   };
-  const end = await attempts.start(request, { previous: async () => undefined, log: () => undefined }).ended;
+  const end = await attempts.start(request, QUIET_SERVICES).ended;
   expect(end).toMatchObject({
     kind: "threw",
     permanent: true,

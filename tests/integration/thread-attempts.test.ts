@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { makeThreadAttempts, type ThreadAttemptsOptions } from "../../lib/adapters/thread/thread-attempts.ts";
 import type { AttemptEnd, AttemptRequest, AttemptServices } from "../../lib/ports/attempts.ts";
+import { QUIET_SERVICES } from "../support/quiet-services.ts";
 
 const JOBS = new URL("../fixtures/thread/jobs.mjs", import.meta.url);
 const PARENT = new URL("../fixtures/thread/parent.ts", import.meta.url);
@@ -30,6 +31,8 @@ const handTimers = () => {
   };
 };
 
+type More = Partial<AttemptRequest> & { readonly services?: Partial<AttemptServices> };
+
 const setupWith =
   (isolation: "thread" | "process") =>
   async (options: Partial<ThreadAttemptsOptions> = {}) => {
@@ -48,13 +51,13 @@ const setupWith =
     onTestFinished(() => attempts.close());
     await attempts.ready();
     const services: AttemptServices = {
-      previous: async () => undefined,
+      ...QUIET_SERVICES,
       log: (...line) => {
         logged.push(line);
         if (line[1] === "begun") begun.resolve();
       },
     };
-    const start = (job: string, { previous, ...more }: Partial<AttemptRequest & AttemptServices> = {}) =>
+    const start = (job: string, { services: own, ...more }: More = {}) =>
       attempts.start(
         {
           job,
@@ -66,10 +69,9 @@ const setupWith =
           timeoutMs: 60_000,
           ...more,
         },
-        { ...services, ...(previous && { previous }) },
+        { ...services, ...own },
       );
-    const run = (job: string, more: Partial<AttemptRequest & AttemptServices> = {}): Promise<AttemptEnd> =>
-      start(job, more).ended;
+    const run = (job: string, more: More = {}): Promise<AttemptEnd> => start(job, more).ended;
     /** Resolves when the handler itself says that it runs. */
     const begin = async (job: string, more: Partial<AttemptRequest> = {}) => {
       const running = start(job, more);
@@ -115,12 +117,12 @@ describe.each(["thread", "process"] as const)("in a %s", (isolation) => {
     const { run } = await setup();
     expect(await run("previous")).toEqual({ kind: "returned" });
     const previous = async () => ({ slotMs: SLOT_MS, finishedAtMs: SLOT_MS + 1_000, result: 7 });
-    expect(await run("previous", { previous })).toEqual({
+    expect(await run("previous", { services: { previous } })).toEqual({
       kind: "returned",
       result: { slot: "2026-10-08T02:00:00.000Z", finishedAt: "2026-10-08T02:00:01.000Z", result: 7 },
     });
     const broken = () => Promise.reject(new Error("the table is away"));
-    expect(await run("previous", { previous: broken })).toMatchObject({
+    expect(await run("previous", { services: { previous: broken } })).toMatchObject({
       kind: "threw",
       error: { message: "the table is away" },
     });

@@ -58,7 +58,7 @@ defineJob({ retry: { attempts: 3 }, handler: () => 1 });
 // @ts-expect-error input that the schema does not take
 defineJob({ schema, input: { at: 1 }, handler: () => 1 });
 // @ts-expect-error the context has no such thing
-defineJob({ handler: ({ progress }) => progress });
+defineJob({ handler: ({ progres }) => progres });
 // @ts-expect-error no duration
 new RetryAfter(90);
 

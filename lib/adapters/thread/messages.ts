@@ -1,10 +1,11 @@
 import type { Json } from "../../core/json.ts";
+import type { Effect, Progress } from "../../core/kept.ts";
 import type {
   AttemptEnd,
   AttemptRequest,
+  AttemptServices,
   ErrorFacts,
   LogLevel,
-  PreviousSuccess,
 } from "../../ports/attempts.ts";
 
 /** What a thread is started with. */
@@ -13,11 +14,27 @@ export interface ThreadData {
   readonly jobsFile: string;
 }
 
-/** To the thread. It has at most one attempt at a time. */
+/** What a handler asks of the process that keeps its run's lease, and waits for. */
+export type Question =
+  | { readonly call: "previous" }
+  | { readonly call: "loadState" }
+  | { readonly call: "saveState"; readonly state: Json }
+  | { readonly call: "recallEffect"; readonly key: string }
+  | { readonly call: "recordEffect"; readonly key: string; readonly effect: Effect };
+
+export type Answer = Awaited<ReturnType<AttemptServices[Question["call"]]>>;
+
+/** To the thread. It has at most one attempt at a time; `turn` counts them. */
 export type ToThread =
-  | { readonly kind: "run"; readonly request: AttemptRequest; readonly endsAtMs: number }
+  | {
+      readonly kind: "run";
+      readonly turn: number;
+      readonly request: AttemptRequest;
+      readonly endsAtMs: number;
+    }
   | { readonly kind: "abort"; readonly name: "TimeoutError" | "AbortError"; readonly message: string }
-  | { readonly kind: "previous"; readonly found?: PreviousSuccess; readonly error?: ErrorFacts };
+  | { readonly kind: "answer"; readonly id: number; readonly answer: Answer }
+  | { readonly kind: "answer"; readonly id: number; readonly error: ErrorFacts };
 
 /** How a handler ended by itself; the other ends are seen from outside. */
 export type HandlerEnd = Exclude<AttemptEnd, { readonly kind: "timed-out" | "stopped" | "out-of-memory" }>;
@@ -35,6 +52,8 @@ export type FromThread =
       readonly message: string;
       readonly fields: { readonly [name: string]: Json };
     }
-  | { readonly kind: "previous" }
+  /** Of the attempt of that turn: what an earlier one left behind must not speak for a later one. */
+  | { readonly kind: "ask"; readonly turn: number; readonly id: number; readonly question: Question }
+  | { readonly kind: "progress"; readonly turn: number; readonly progress: Progress }
   /** Nobody caught an error, so the thread is about to end. */
   | { readonly kind: "broken"; readonly error: ErrorFacts };

@@ -1,7 +1,7 @@
 import { errorFacts } from "../../core/json-safe.ts";
 import type { AttemptRequest, AttemptServices, ErrorFacts } from "../../ports/attempts.ts";
 import { processCarrier, threadCarrier } from "./carrier.ts";
-import type { FromThread, ToThread } from "./messages.ts";
+import type { Answer, FromThread, Question, ToThread } from "./messages.ts";
 
 /** A bundle of ours is JavaScript; in the repository Node runs the sources. */
 const OWN_FILE = new URL(import.meta.url.endsWith(".ts") ? "./thread.ts" : "./thread.js", import.meta.url);
@@ -40,6 +40,7 @@ interface StartOptions {
 }
 
 interface Running {
+  readonly turn: number;
   readonly request: AttemptRequest;
   readonly services: AttemptServices;
   ended(message: HandlerEnded): void;
@@ -50,6 +51,7 @@ export const startThread = (options: StartOptions, onWorn: () => void): Thread =
   const { jobsFile, threadFile, memoryMb, onOutput, isolation } = options;
   const loaded = Promise.withResolvers<void>();
   let running: Running | undefined;
+  let turns = 0;
   let wasReady = false;
   let asked = false;
   let broken: ErrorFacts | undefined;
@@ -60,7 +62,8 @@ export const startThread = (options: StartOptions, onWorn: () => void): Thread =
     } else if (message.kind === "worn") onWorn();
     else if (message.kind === "broken") broken ??= message.error;
     else if (message.kind === "log") running?.services.log(message.level, message.message, message.fields);
-    else if (message.kind === "previous") void answerPrevious(running, carrier.send);
+    else if (message.kind === "progress") servicesOf(running, message)?.progress(message.progress);
+    else if (message.kind === "ask") void reply(servicesOf(running, message), message, carrier.send);
     else {
       const ended = running?.ended;
       running = undefined;
@@ -88,8 +91,9 @@ export const startThread = (options: StartOptions, onWorn: () => void): Thread =
     send: carrier.send,
     run: (request, endsAtMs, services) =>
       new Promise((resolve) => {
-        running = { request, services, ended: resolve };
-        carrier.send({ kind: "run", request, endsAtMs });
+        const turn = ++turns;
+        running = { turn, request, services, ended: resolve };
+        carrier.send({ kind: "run", turn, request, endsAtMs });
       }),
     end: async () => {
       asked = true;
@@ -99,14 +103,35 @@ export const startThread = (options: StartOptions, onWorn: () => void): Thread =
   };
 };
 
-const answerPrevious = async (
+const servicesOf = (
   running: Running | undefined,
+  { turn }: { readonly turn: number },
+): AttemptServices | undefined => (running?.turn === turn ? running.services : undefined);
+
+const answerTo = (services: AttemptServices, question: Question): Promise<Answer> => {
+  switch (question.call) {
+    case "previous":
+      return services.previous();
+    case "loadState":
+      return services.loadState();
+    case "saveState":
+      return services.saveState(question.state);
+    case "recallEffect":
+      return services.recallEffect(question.key);
+    case "recordEffect":
+      return services.recordEffect(question.key, question.effect);
+  }
+};
+
+const reply = async (
+  services: AttemptServices | undefined,
+  { id, question }: Extract<FromThread, { readonly kind: "ask" }>,
   send: (message: ToThread) => void,
 ): Promise<void> => {
   try {
-    const found = await running?.services.previous();
-    send({ kind: "previous", ...(found && { found }) });
+    if (services === undefined) throw new Error(`${question.call} was called after its handler had returned`);
+    send({ kind: "answer", id, answer: await answerTo(services, question) });
   } catch (thrown) {
-    send({ kind: "previous", error: errorFacts(thrown) });
+    send({ kind: "answer", id, error: errorFacts(thrown) });
   }
 };

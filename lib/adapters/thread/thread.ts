@@ -1,20 +1,17 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import process from "node:process";
-import { adviceOf, isJob, isOutcome, outcomeOf } from "../../core/authoring.ts";
-import { boundedJson, errorFacts, toJson } from "../../core/json-safe.ts";
-import { checkInput, isStandardSchema } from "../../core/standard-schema.ts";
-import type { AttemptRequest, PreviousSuccess } from "../../ports/attempts.ts";
+import { errorFacts } from "../../core/json-safe.ts";
+import type { Progress } from "../../core/kept.ts";
+import type { AttemptRequest, AttemptServices, ErrorFacts } from "../../ports/attempts.ts";
+import { callHandler } from "./call-handler.ts";
 import { openChannel } from "./channel.ts";
-import { makeContext } from "./context.ts";
-import type { HandlerEnd, ToThread } from "./messages.ts";
-
-const RESULT_BYTES = 32 * 1024;
+import type { Answer, HandlerEnd, Question, ToThread } from "./messages.ts";
+import { throttle } from "./throttle.ts";
 
 /** The attempt in this thread, and whatever its code started, also after its handler has returned. */
 interface Attempt {
   readonly request: AttemptRequest;
   readonly abort: AbortController;
-  previous?: { resolve(found: PreviousSuccess | undefined): void; reject(error: Error): void };
 }
 
 const attemptOfCode = new AsyncLocalStorage<Attempt>();
@@ -49,68 +46,59 @@ const load = async (jobsFile: string): Promise<unknown> => {
   return typeof bundle === "object" && bundle !== null && "default" in bundle ? bundle.default : undefined;
 };
 
-const optionsOf = (jobs: unknown, name: string): { readonly handler: unknown; readonly schema: unknown } => {
-  const job: unknown =
-    typeof jobs === "object" && jobs !== null && Object.hasOwn(jobs, name)
-      ? Reflect.get(jobs, name)
-      : undefined;
-  if (!isJob(job)) throw new Error(`this build has no job named "${name}"`);
-  return { handler: Reflect.get(job.options, "handler"), schema: Reflect.get(job.options, "schema") };
+const jobNamed = async (jobs: Promise<unknown>, name: string): Promise<unknown> => {
+  const bundle = await jobs;
+  const has = typeof bundle === "object" && bundle !== null && Object.hasOwn(bundle, name);
+  return has ? Reflect.get(bundle, name) : undefined;
 };
 
-class InputRefused extends Error {
-  override readonly name = "InputRefused";
+interface Waiting {
+  resolve(answer: Answer): void;
+  reject(error: Error): void;
 }
 
-const inputFor = async (schema: unknown, { input }: AttemptRequest): Promise<unknown> => {
-  if (!isStandardSchema(schema)) return input;
-  const checked = await checkInput(schema, input);
-  if (checked.ok) return checked.value;
-  throw new InputRefused(checked.problems.join("; "));
-};
+const waiting = new Map<number, Waiting>();
+let questions = 0;
 
-const run = async (jobs: Promise<unknown>, attempt: Attempt, endsAtMs: number): Promise<HandlerEnd> => {
-  try {
-    const { handler, schema } = optionsOf(await jobs, attempt.request.job);
-    if (typeof handler !== "function") throw new Error("the job has no handler");
-    const { context, outcomes } = makeContext({
-      request: attempt.request,
-      endsAtMs,
-      signal: attempt.abort.signal,
-      input: await inputFor(schema, attempt.request),
-      log: (level, message, fields) => post({ kind: "log", level, message, fields }),
-      previous: () => askPrevious(attempt),
-    });
-    attempt.abort.signal.throwIfAborted();
-    const result: unknown = await handler(context);
-    if (isOutcome(result)) return outcomeOf(result);
-    if (outcomes.length > 0)
-      context.log.warn("skip, cancel or snooze was called, and neither returned nor thrown");
-    const safe = toJson(result);
-    return { kind: "returned", ...(safe !== undefined && { result: boundedJson(safe, RESULT_BYTES) }) };
-  } catch (thrown) {
-    return endOf(thrown);
-  }
-};
-
-const endOf = (thrown: unknown): HandlerEnd => {
-  try {
-    if (isOutcome(thrown)) return outcomeOf(thrown);
-    const advice = thrown instanceof InputRefused ? { permanent: true } : adviceOf(thrown);
-    return { kind: "threw", error: errorFacts(thrown), ...advice };
-  } catch {
-    // A thrown proxy may throw at any look.
-    return { kind: "threw", error: errorFacts(thrown), permanent: false };
-  }
-};
-
-let asked: Promise<PreviousSuccess | undefined> | undefined;
-const askPrevious = (attempt: Attempt): Promise<PreviousSuccess | undefined> => {
-  asked ??= new Promise((resolve, reject) => {
-    attempt.previous = { resolve, reject };
-    post({ kind: "previous" });
+const ask = (turn: number, question: Question): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const id = ++questions;
+    waiting.set(id, { resolve, reject });
+    post({ kind: "ask", turn, id, question });
   });
-  return asked;
+
+/** What a handler may ask of the process around it, over the channel. */
+const servicesOf = (turn: number): AttemptServices & { readonly flush: () => void } => {
+  let previous: Promise<Answer> | undefined;
+  const progress = throttle<Progress>((said) => post({ kind: "progress", turn, progress: said }));
+  // Each answer is that of its question; see `answerTo` at the other end.
+  return {
+    log: (level, message, fields) => post({ kind: "log", level, message, fields }),
+    progress: progress.say,
+    flush: progress.flush,
+    previous: () => {
+      previous ??= ask(turn, { call: "previous" });
+      return previous as ReturnType<AttemptServices["previous"]>;
+    },
+    loadState: () => ask(turn, { call: "loadState" }) as ReturnType<AttemptServices["loadState"]>,
+    saveState: (state) => ask(turn, { call: "saveState", state }) as ReturnType<AttemptServices["saveState"]>,
+    recallEffect: (key) =>
+      ask(turn, { call: "recallEffect", key }) as ReturnType<AttemptServices["recallEffect"]>,
+    recordEffect: (key, effect) =>
+      ask(turn, { call: "recordEffect", key, effect }) as ReturnType<AttemptServices["recordEffect"]>,
+  };
+};
+
+const run = async (
+  jobs: Promise<unknown>,
+  { request, abort }: Attempt,
+  { turn, endsAtMs }: { readonly turn: number; readonly endsAtMs: number },
+): Promise<HandlerEnd> => {
+  const { flush, ...services } = servicesOf(turn);
+  const job = jobNamed(jobs, request.job);
+  const end = await callHandler(job, { request, services, endsAtMs, signal: abort.signal, now: Date.now });
+  flush();
+  return end;
 };
 
 const onMessage = (jobs: Promise<unknown>, message: ToThread): void => {
@@ -118,8 +106,7 @@ const onMessage = (jobs: Promise<unknown>, message: ToThread): void => {
     case "run": {
       const attempt: Attempt = { request: message.request, abort: new AbortController() };
       current = attempt;
-      asked = undefined;
-      const ended = attemptOfCode.run(attempt, () => run(jobs, attempt, message.endsAtMs));
+      const ended = attemptOfCode.run(attempt, () => run(jobs, attempt, message));
       void ended.then((end) => {
         current = undefined;
         post({ kind: "ended", end, worn });
@@ -129,14 +116,17 @@ const onMessage = (jobs: Promise<unknown>, message: ToThread): void => {
     case "abort":
       current?.abort.abort(new DOMException(message.message, message.name));
       return;
-    case "previous": {
-      const { error, found } = message;
-      if (error) current?.previous?.reject(Object.assign(new Error(error.message), { name: error.name }));
-      else current?.previous?.resolve(found);
+    case "answer": {
+      const asker = waiting.get(message.id);
+      waiting.delete(message.id);
+      if ("answer" in message) asker?.resolve(message.answer);
+      else asker?.reject(errorOf(message.error));
       return;
     }
   }
 };
+
+const errorOf = ({ name, message }: ErrorFacts): Error => Object.assign(new Error(message), { name });
 
 process.on("uncaughtException", onUncaught);
 process.on("unhandledRejection", onUncaught);

@@ -24,6 +24,9 @@ const contextOf = (slot: Date): JobContext => ({
   log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
   idempotencyKey: (suffix = "") => `notes~test${suffix}`,
   previous: async () => undefined,
+  progress: () => undefined,
+  checkpoint: { load: async () => undefined, save: async () => undefined },
+  once: async (_key, act) => act(),
   skip: () => {
     throw new Error("not expected");
   },
@@ -31,6 +34,9 @@ const contextOf = (slot: Date): JobContext => ({
     throw new Error("not expected");
   },
   snooze: () => {
+    throw new Error("not expected");
+  },
+  continueLater: () => {
     throw new Error("not expected");
   },
 });
