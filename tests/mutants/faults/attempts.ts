@@ -211,8 +211,8 @@ const leaseFaults = faultsIn("lib/app/lease.ts", [
   ],
   [
     "a renewal is believed before its answer",
-    "    const answer = await table.write(renew(holding, wantedMs)).catch(() => undefined);",
-    "    untilMs = wantedMs;\n    guard.cancel();\n    guard = armGuard();\n    const answer = await table.write(renew(holding, wantedMs)).catch(() => undefined);",
+    "    const answer = await table.write(renew(holding, wantedMs, held.progress())).catch(() => undefined);",
+    "    untilMs = wantedMs;\n    guard.cancel();\n    guard = armGuard();\n    const answer = await table.write(renew(holding, wantedMs, held.progress())).catch(() => undefined);",
     ONE_ATTEMPT,
   ],
   [

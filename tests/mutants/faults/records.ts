@@ -6,14 +6,14 @@ const STALE = "the result of an attempt that lost its lease is taken";
 const recordFaults = faultsIn("lib/app/record.ts", [
   [
     "the lock is released before the result is stored",
-    "  const tries = triesOf(ended, end.error?.message);\n  const answer = await repeated(() => deps.table.write(finish(",
-    "  const tries = triesOf(ended, end.error?.message);\n  await leave(deps, visit);\n  const answer = await repeated(() => deps.table.write(finish(",
+    "  const answer = await repeated(() => deps.table.write(finish(holding, last)));",
+    "  await leave(deps, visit);\n  const answer = await repeated(() => deps.table.write(finish(holding, last)));",
     "more runs at once than may be",
   ],
   [
     "the message is deleted before the result is stored",
-    "  const answer = await repeated(() => deps.table.write(finish(holding, { ...end, nowMs: endedAtMs, tries })));",
-    "  const answer = await deps.table.write(finish(holding, { ...end, nowMs: endedAtMs, tries })).catch(() => ({ written: true, item: {} }) as const);",
+    "  const answer = await repeated(() => deps.table.write(finish(holding, last)));",
+    "  const answer = await deps.table.write(finish(holding, last)).catch(() => ({ written: true, item: {} }) as const);",
     LOST,
   ],
   [
@@ -24,20 +24,20 @@ const recordFaults = faultsIn("lib/app/record.ts", [
   ],
   [
     "a result whose answer was lost is stale",
-    "  if (!answer.written && !mine) return stale(deps, ended);\n  journalEnd(deps, ended, end);",
-    "  if (!answer.written) return stale(deps, ended);\n  journalEnd(deps, ended, end);",
+    "  if (!tookEffect(ended, answer, end.state)) return stale(deps, ended);\n",
+    "  if (!answer.written) return stale(deps, ended);\n",
     "a result knows its own success",
   ],
   [
     "a stale result counts as recorded",
-    "  if (!answer.written && !mine) return stale(deps, ended);\n  journalEnd(deps, ended, end);",
-    "  void mine;\n  journalEnd(deps, ended, end);",
+    "  if (!tookEffect(ended, answer, end.state)) return stale(deps, ended);\n",
+    "",
     STALE,
   ],
   [
     "a result recorded by another fence is mine",
-    '    before?.["own"] === visit.token && before["fence"] === holding.fence && before["st"] === end.state;',
-    '    before?.["st"] === end.state;',
+    "  if (!tookEffect(ended, answer, end.state)) return stale(deps, ended);\n",
+    '  if (!answer.written && answer.item?.["st"] !== end.state) return stale(deps, ended);\n',
     STALE,
   ],
   [
@@ -78,19 +78,19 @@ const recordFaults = faultsIn("lib/app/record.ts", [
   ],
   [
     "an attempt that throws after it was asked to stop waits for another",
-    '    answer.item?.["cancelAtMs"] !== undefined &&\n    answer.item["st"] === "running"\n',
-    '    answer.item?.["cancelAtMs"] === "" &&\n    answer.item["st"] === "running"\n',
+    'item?.["cancelAtMs"] !== undefined && item["st"] === "running";',
+    'item?.["cancelAtMs"] === "" && item["st"] === "running";',
     "a cancelled run ends",
   ],
   [
     "a refused failure of whomever is mine",
-    '  if (!answer.written && !(mine && answer.item?.["st"] === "waiting")) return stale(deps, ended);\n',
+    '  if (!tookEffect(ended, answer, "waiting")) return stale(deps, ended);\n',
     "",
     STALE,
   ],
   [
     "a failure whose answer was lost is stale",
-    '  if (!answer.written && !(mine && answer.item?.["st"] === "waiting")) return stale(deps, ended);\n',
+    '  if (!tookEffect(ended, answer, "waiting")) return stale(deps, ended);\n',
     "  if (!answer.written) return stale(deps, ended);\n",
     "a result knows its own success",
   ],
@@ -101,10 +101,28 @@ const recordFaults = faultsIn("lib/app/record.ts", [
     "a cancelled run ends",
   ],
   [
-    "a result is given up at the first refusal to answer",
-    "const RECORD_TRIES = 3;",
-    "const RECORD_TRIES = 1;",
-    "work that is done is not repeated for a lost answer",
+    "a run goes on although somebody asked it to stop",
+    '  if (askedToStop(ended, answer)) {\n    return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: false });\n  }\n',
+    "",
+    "a cancelled run ends",
+  ],
+  [
+    "a piece whose answer was lost is stale",
+    '  if (!tookEffect(ended, answer, "queued")) return stale(deps, ended);\n',
+    "  if (!answer.written) return stale(deps, ended);\n",
+    "a run that continues later goes on",
+  ],
+  [
+    "the next piece is not asked for",
+    "    await deps.queue.send(job.pool, next);\n",
+    "    void next;\n",
+    "a run that continues later goes on",
+  ],
+  [
+    "a piece releases the lock of its run",
+    "  return askForNext(deps, ended.visit);",
+    "  await leave(deps, ended.visit);\n  return askForNext(deps, ended.visit);",
+    "more runs at once than may be",
   ],
 ]);
 

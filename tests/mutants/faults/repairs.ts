@@ -197,7 +197,7 @@ const lookFaults = faultsIn("lib/app/looks.ts", [
   ],
   [
     "a look mends and notes no next one: holder",
-    "    await lookAt(deps, occurrence, { atMs: nowMs + holderDistanceMs(deps, nowMs - holder.atMs) });\n",
+    "    await lookAt(deps, occurrence, { atMs: nowMs + holderDistanceMs(deps, sinceMs) });\n",
     "",
     LOST,
   ],
