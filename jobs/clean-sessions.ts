@@ -1,5 +1,5 @@
 import { defineJob } from "belfry";
-import { DAY_MS, openNotesStore, ZONE } from "./store/notes-store.ts";
+import { DAY_MS, NOTES_ACCESS, openNotesStore, ZONE } from "./store/notes-store.ts";
 
 const MAX_AGE_DAYS = 30;
 
@@ -9,6 +9,7 @@ export default defineJob({
   schedule: "0 2 * * *",
   timezone: ZONE,
   timeout: "2 minutes",
+  ...NOTES_ACCESS,
 
   async handler({ slot, signal, log }) {
     const store = await openNotesStore();

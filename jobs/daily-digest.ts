@@ -1,5 +1,5 @@
 import { defineJob } from "belfry";
-import { DAY_MS, localDate, openNotesStore, ZONE } from "./store/notes-store.ts";
+import { DAY_MS, localDate, NOTES_ACCESS, openNotesStore, ZONE } from "./store/notes-store.ts";
 
 /** Safe to repeat: the slot says whose notes go where, so a second run writes the same digest in the same place. */
 export default defineJob({
@@ -7,6 +7,7 @@ export default defineJob({
   schedule: "0 8 * * *",
   timezone: ZONE,
   timeout: "1 minute",
+  ...NOTES_ACCESS,
 
   async handler({ slot, signal }) {
     const store = await openNotesStore();

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { InvalidInput } from "../../lib/core/errors.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
@@ -27,6 +27,13 @@ const checkFolder = (): void => {
     });
 };
 
+/** The line of serverless.yml that reads the store's own table would read a file that is gone. */
+const forgetStore = (): void => {
+  if (!existsSync("serverless.yml")) return;
+  const lines = readFileSync("serverless.yml", "utf8").split("\n");
+  writeFileSync("serverless.yml", lines.filter((line) => !line.includes("jobs/store/")).join("\n"));
+};
+
 const nameIn = (text: string): unknown => {
   try {
     const parsed: unknown = JSON.parse(text);
@@ -42,6 +49,7 @@ const ejectExamples = async (options: CommonOptions & { readonly yes?: true }): 
   if (found.length > 0) {
     await confirm(`remove ${found.join(", ")}?`, options.yes === true);
     for (const path of found) rmSync(path, { recursive: true });
+    forgetStore();
   }
   if (options.json) printJson({ removed: found });
   else printLines(found.map((path) => `removed ${path}`));

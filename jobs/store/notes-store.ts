@@ -24,6 +24,17 @@ import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
  */
 const TableName = process.env["NOTES_TABLE"] ?? "notes-demo";
 
+/** What a job needs of a deployment to work on the store. */
+export const NOTES_ACCESS = {
+  environment: { NOTES_TABLE: "${NotesTable}" },
+  permissions: [
+    {
+      actions: ["dynamodb:Query", "dynamodb:PutItem", "dynamodb:DeleteItem"],
+      resources: "${NotesTable.Arn}",
+    },
+  ],
+};
+
 export const ZONE = "Asia/Shanghai";
 
 export const DAY_MS = 86_400_000;

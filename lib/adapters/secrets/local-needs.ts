@@ -10,7 +10,7 @@ export interface LocalNeeds {
 
 /**
  * What a job's `environment` and `secrets` are on a laptop: the shell's own value, else `.env`'s, else, for
- * `environment`, what the job says.
+ * `environment`, what the job says - unless that refers to a resource of the deployment: it is unset then.
  * @param dotenv the text of the project's `.env`; empty where there is none
  */
 export const localNeeds = (
@@ -21,10 +21,12 @@ export const localNeeds = (
 ): LocalNeeds => {
   const file = parseEnv(dotenv);
   const variableOf = (variable: string): string | undefined => shell[variable] ?? file[variable];
-  const declared = Object.entries(environment).map(([variable, value]) => [
-    variable,
-    variableOf(variable) ?? inStage(value, stage),
-  ]);
+  const declared = Object.entries(environment).flatMap(([variable, value]): [string, string][] => {
+    const own = variableOf(variable);
+    if (own !== undefined) return [[variable, own]];
+    // Only a deployment knows what another resource is called.
+    return value.includes("${") ? [] : [[variable, inStage(value, stage)]];
+  });
   const known = Object.keys(secrets).flatMap((variable): [string, string][] => {
     const value = variableOf(variable);
     return value === undefined ? [] : [[variable, value]];

@@ -65,6 +65,7 @@ const CLONE = {
   "package.json": '{"name": "belfry", "type": "module"}',
   "jobs/clean-sessions.ts": "",
   "jobs/mine.ts": "",
+  "serverless.yml": `service: mine\nresources: $\{file(jobs/store/resources.yml)}\n`,
   "jobs/store/notes-store.ts": "",
   "tests/integration/jobs/example-jobs.test.ts": "",
 };
@@ -85,6 +86,7 @@ test("with --yes the examples go, and nothing else", async () => {
     removed: ["jobs/clean-sessions.ts", "jobs/store", "tests/integration/jobs"],
   });
   expect(readdirSync(join(cwd, "jobs"))).toEqual(["mine.ts"]);
+  expect(readFileSync(join(cwd, "serverless.yml"), "utf8")).toBe("service: mine\n");
   expect(await cli(["eject-examples", "--yes"], { cwd })).toMatchObject({
     code: 0,
     stdout: "",

@@ -104,10 +104,15 @@ test("a pool needs what its jobs need", () => {
   });
 });
 
-test("on a laptop the shell's value wins, then .env's, then the job's; a secret without one is named", () => {
+test("on a laptop the shell's value wins, then .env's, then the job's, a reference is unset; a secret without one is named", () => {
   const needs = {
     permissions: [],
-    environment: { BUCKET: "notes-{stage}", URL: "https://live", TABLE: "t" },
+    environment: {
+      BUCKET: "notes-{stage}",
+      URL: "https://live",
+      TABLE: "t",
+      QUEUE: ["$", "{Queue}"].join(""),
+    },
     secrets: { KEY: "ssm:/key", TOKEN: "ssm:/token" },
   };
   const dotenv = 'URL=http://localhost:1\nTABLE=from-file\nKEY="a b"\n';
