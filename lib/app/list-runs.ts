@@ -101,7 +101,8 @@ const listBadRuns = async ({ table, jobs, clock }: ListRunsDeps, wanted: RunsWan
   const found: Item[] = [];
   // A day ahead: the clock that wrote the end may be ahead of ours.
   for (const pk of monthsBack(nowMs + DAY_MS, Math.max(sinceMs ?? 0, nowMs - RETENTION_MS))) {
-    const items = newestFirst(table, { index: "bad", pk, first: "", last: "~" }, "badKey");
+    // Not from the empty text: DynamoDB refuses that as a value of a key, and the emulators do not.
+    const items = newestFirst(table, { index: "bad", pk, first: "0", last: "~" }, "badKey");
     found.push(...(await take(items, matches, { limit: limit - found.length, looks: Infinity })));
     if (found.length >= limit) break;
   }
