@@ -41,7 +41,7 @@ const begin = async ({ endpoints, build, pool }: WorkerStart, host: Host): Promi
   const manifest = readManifest(build.manifestFile);
   adoptNeeds(manifest, pool, host);
   const stack = composeStack(stackConfig(endpoints, manifest), manifest);
-  const worker = stack.worker({ pool, jobsFile: build.jobsFile });
+  const worker = stack.worker({ pool, jobsFile: build.jobsFile, isolation: "process" });
   const { sqs } = makeClients(endpoints);
   await Promise.all([
     worker.ready(),

@@ -25,15 +25,21 @@ export interface WorkerFunctionOptions {
   /** The module that runs in a worker thread, where it does not lie beside its maker (in a bundle). */
   readonly threadFile?: URL;
   readonly clients?: Clients;
+  /** `process` where several messages are handled at once; default `thread`. */
+  readonly isolation?: "thread" | "process";
 }
 
 /** Fed by one pool's queue. Its threads are started before the first message. */
 export const workerFunction = (config: StackConfig, manifest: Manifest, options: WorkerFunctionOptions) => {
-  const { pool, jobsFile, threadFile, clients } = options;
+  const { pool, jobsFile, threadFile, clients, isolation = "thread" } = options;
   const deps = composeDeps(config, manifest, clients);
   const memoryMb = manifest.pools[pool]?.memoryMb;
   const attempts = makeThreadAttempts({
     jobsFile,
+    isolation,
+    // Lambda starts the function anew; a process that only looks alive would hold the run's lease for ever.
+    // Not process.exit, which waits for its threads to end.
+    onUnstoppable: () => process.kill(process.pid, "SIGKILL"),
     clock: deps.clock,
     timers: deps.timers,
     ...(threadFile === undefined ? {} : { threadFile }),

@@ -31,6 +31,14 @@ const JOBS: { readonly [name: string]: string } = {
     "async () => { const all = []; while (true) all.push(new Array(100_000).fill({})); }",
     "timeout: '1 minute',",
   ),
+  "eats-memory-in-one-loop": job(
+    "async () => { const all = []; while (true) all.push(new Array(1000).fill({})); }",
+    "timeout: '1 minute',",
+  ),
+  "eats-memory-at-once": job(
+    "async () => JSON.parse('[' + '[],'.repeat(40_000_000) + '1]').length",
+    "timeout: '1 minute',",
+  ),
   neighbour: job("async () => ({ fine: true })"),
 };
 
@@ -77,6 +85,8 @@ test("hostile handlers end at their timeout or at once, each on its own, and a n
     "hangs-in-loop": "dead",
     exits: "dead",
     "eats-memory": "dead",
+    "eats-memory-in-one-loop": "dead",
+    "eats-memory-at-once": "dead",
     neighbour: "succeeded",
   });
   const outcomes = Object.fromEntries(
@@ -90,6 +100,8 @@ test("hostile handlers end at their timeout or at once, each on its own, and a n
     "hangs-in-loop": ["timed-out", "timed-out"],
     exits: ["exited", "exited"],
     "eats-memory": ["out-of-memory", "out-of-memory"],
+    "eats-memory-in-one-loop": ["out-of-memory", "out-of-memory"],
+    "eats-memory-at-once": ["out-of-memory", "out-of-memory"],
     neighbour: ["returned"],
   });
 

@@ -12,6 +12,10 @@ import { startThread, type Thread, type ThreadDeath } from "./thread-handle.ts";
 
 /** What an attempt has left, after its signal was aborted, to end by itself. */
 const MERCY_MS = 1_000;
+/** What a thread has left to end after it was told to by force; some loops have no point at which V8 can stop them. */
+const UNSTOPPABLE_MS = 5_000;
+/** After a burst so many stay; each holds the jobs and whatever they loaded. */
+const MAX_IDLE = 4;
 
 export interface ThreadAttemptsOptions {
   /** The bundle: its default export maps a job's name to what `defineJob` made. */
@@ -24,6 +28,11 @@ export interface ThreadAttemptsOptions {
   readonly isolation?: "thread" | "process";
   readonly clock: Clock;
   readonly timers: Timers;
+  /**
+   * A thread did not end by force, and will not. Whoever owns the process should end it: the lease then ends too, and
+   * the run is charged a crash. A child process always ends.
+   */
+  readonly onUnstoppable?: () => void;
   /** Threads that are kept ready, at least; default 1. More are made as attempts need them. */
   readonly warm?: number;
   /** Each line that job code prints, and the run that printed it where one is known. Default: to stderr. */
@@ -42,7 +51,7 @@ export interface ThreadAttempts extends Attempts {
  * replaced after any other end.
  */
 export const makeThreadAttempts = (options: ThreadAttemptsOptions): ThreadAttempts => {
-  const { clock, timers, warm = 1 } = options;
+  const { warm = 1 } = options;
   const jobsFile = typeof options.jobsFile === "string" ? pathToFileURL(options.jobsFile) : options.jobsFile;
   const onOutput = options.onOutput ?? ((line: string) => void process.stderr.write(`${line}\n`));
   const threads = new Set<Thread>();
@@ -69,11 +78,11 @@ export const makeThreadAttempts = (options: ThreadAttemptsOptions): ThreadAttemp
     if (closed) return { ended: Promise.resolve(stoppedEnd("the worker is closed")), stop: () => undefined };
     const thread = idle.values().next().value ?? spawn();
     idle.delete(thread);
-    const { ended, stop } = runOn(thread, request, services, { clock, timers });
+    const { ended, stop } = runOn(thread, request, services, options);
     return {
       stop,
       ended: ended.then(async ({ end, reusable }) => {
-        if (reusable && !closed) idle.add(thread);
+        if (reusable && !closed && idle.size < Math.max(warm, MAX_IDLE)) idle.add(thread);
         else await thread.end();
         return end;
       }),
@@ -107,10 +116,14 @@ const runOn = (
   thread: Thread,
   request: AttemptRequest,
   services: AttemptServices,
-  { clock, timers }: { readonly clock: Clock; readonly timers: Timers },
+  { clock, timers, onUnstoppable }: Pick<ThreadAttemptsOptions, "clock" | "timers" | "onUnstoppable">,
 ): { readonly ended: Promise<Ended>; stop(reason: string): void } => {
   let forced: Extract<AttemptEnd, { readonly kind: "timed-out" | "stopped" }> | undefined;
   let mercy: { cancel(): void } | undefined;
+  const endByForce = (): void => {
+    void thread.end();
+    mercy = timers.after(UNSTOPPABLE_MS, () => onUnstoppable?.());
+  };
   const force = (
     kind: "timed-out" | "stopped",
     name: "TimeoutError" | "AbortError",
@@ -119,7 +132,7 @@ const runOn = (
     if (forced) return;
     forced = { kind, error: { name, message } };
     thread.send({ kind: "abort", name, message });
-    mercy = timers.after(MERCY_MS, () => void thread.end());
+    mercy = timers.after(MERCY_MS, endByForce);
   };
   const limit = `the handler ran longer than its timeout of ${durationText(request.timeoutMs)}`;
   const timeout = timers.after(request.timeoutMs, () => force("timed-out", "TimeoutError", limit));
