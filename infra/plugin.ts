@@ -43,6 +43,11 @@ interface FunctionEntry {
   readonly [option: string]: unknown;
 }
 
+/** Of the command line. */
+export interface Options {
+  readonly function?: string;
+}
+
 export interface Utilities {
   readonly log: { warning(text: string): void; info(text: string): void };
 }
@@ -51,11 +56,30 @@ const RETENTION_DAYS = 30;
 
 const read = (file: string): Promise<string> => readFile(file, "utf8");
 
+type DeployBuild =
+  | { readonly built: Built; readonly warnings: readonly string[] }
+  | { readonly faults: readonly BuildFault[] };
+
+/** The project's jobs, with their packages in the bundle. */
+const buildForDeploy = async (projectDir: string): Promise<DeployBuild> => {
+  // Not in the project: the framework empties its own folder, and ours is the local stack's.
+  const outDir = await mkdtemp(join(tmpdir(), "belfry-package-"));
+  try {
+    const answer = await buildProject({ projectDir, outDir, packages: "bundle" });
+    if (!answer.ok) return { faults: answer.faults };
+    const { manifest, manifestFile, jobsFile, warnings } = answer;
+    const [manifestText, jobsText] = await Promise.all([read(manifestFile), read(jobsFile)]);
+    return { built: { manifest, manifestText, jobsText }, warnings };
+  } finally {
+    await rm(outDir, { recursive: true, force: true });
+  }
+};
+
 /**
  * The plugin's hooks, in the order in which a command meets them. Jobs are built once, at the first hook that needs
  * them; each fault is one line, and no command goes on with one.
  */
-export const makePlugin = (serverless: Serverless, { log }: Utilities) => {
+export const makePlugin = (serverless: Serverless, options: Options, { log }: Utilities) => {
   const folder = join(serverless.serviceDir, ".serverless");
   const deployment = (): Deployment => ({
     service: serverless.service.service,
@@ -71,19 +95,11 @@ export const makePlugin = (serverless: Serverless, { log }: Utilities) => {
   const build = async (): Promise<Built> => {
     if (built) return built;
     refuse(stageFaults(deployment().stage));
-    // Not in the project: the framework empties its own folder, and ours is the local stack's.
-    const outDir = await mkdtemp(join(tmpdir(), "belfry-package-"));
-    try {
-      const answer = await buildProject({ projectDir: serverless.serviceDir, outDir, packages: "bundle" });
-      if (!answer.ok) throw invalid(answer.faults);
-      for (const warning of answer.warnings) log.warning(warning);
-      const { manifest, manifestFile, jobsFile } = answer;
-      const [manifestText, jobsText] = await Promise.all([read(manifestFile), read(jobsFile)]);
-      built = { manifest, manifestText, jobsText };
-      return built;
-    } finally {
-      await rm(outDir, { recursive: true, force: true });
-    }
+    const answer = await buildForDeploy(serverless.serviceDir);
+    if (!("built" in answer)) throw invalid(answer.faults);
+    for (const warning of answer.warnings) log.warning(warning);
+    built = answer.built;
+    return built;
   };
 
   /** Makes our functions known to the framework; nothing is written. */
@@ -119,7 +135,14 @@ export const makePlugin = (serverless: Serverless, { log }: Utilities) => {
     log.info(`belfry: ${manifest.jobs.length} jobs, ${Object.keys(stack.resources).length} resources`);
   };
 
-  return { addFunctions, writeZips, addResources };
+  /** Every function carries the list of jobs: one that is deployed alone would know others than the rest. */
+  const refuseOneOfOurs = async (): Promise<void> => {
+    if (!options.function?.startsWith("belfry-")) return;
+    const message = `${options.function} is deployed with all the others, since each of them carries the list of jobs`;
+    refuse([{ file: "serverless.yml", message, hint: "npx serverless deploy" }]);
+  };
+
+  return { addFunctions, writeZips, addResources, refuseOneOfOurs };
 };
 
 const DESCRIPTIONS: { readonly [kind in FunctionKind]: string } = {

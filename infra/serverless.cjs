@@ -25,11 +25,11 @@ const load = () => {
 };
 
 module.exports = class BelfryPlugin {
-  constructor(serverless, _options, utilities) {
+  constructor(serverless, options, utilities) {
     checkNode(serverless.classes.Error);
     let plugin;
     const call = (hook) => async () => {
-      plugin ??= load().then(({ makePlugin }) => makePlugin(serverless, utilities));
+      plugin ??= load().then(({ makePlugin }) => makePlugin(serverless, options, utilities));
       await (await plugin)[hook]();
     };
     // The first hook of each command that has to know our functions; `remove` and `info` must work with a broken job.
@@ -37,8 +37,7 @@ module.exports = class BelfryPlugin {
       "before:package:cleanup": call("addFunctions"),
       "before:package:createDeploymentArtifacts": call("writeZips"),
       "before:package:finalize": call("addResources"),
-      "before:deploy:function:initialize": call("addFunctions"),
-      "before:package:function:package": call("writeZips"),
+      "before:deploy:function:initialize": call("refuseOneOfOurs"),
       "before:invoke:invoke": call("addFunctions"),
       "before:logs:logs": call("addFunctions"),
       "before:metrics:metrics": call("addFunctions"),

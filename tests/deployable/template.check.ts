@@ -1,7 +1,16 @@
-import { rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { copyOf, folderWith, lint, packageStage, SOURCES, symlinkLibrary, templateOf } from "./support.ts";
+import {
+  copyOf,
+  folderWith,
+  lint,
+  packageStage,
+  run,
+  SOURCES,
+  symlinkLibrary,
+  templateOf,
+} from "./support.ts";
 
 const OWN_PROJECT = [...SOURCES, "jobs", "serverless.yml", "belfry.config.ts"];
 
@@ -70,6 +79,9 @@ resources:
         BillingMode: PAY_PER_REQUEST
         AttributeDefinitions: [{ AttributeName: id, AttributeType: S }]
         KeySchema: [{ AttributeName: id, KeyType: HASH }]
+  extensions:
+    BelfryDashoperateLambdaFunction:
+      Properties: { MemorySize: 512 }
 `,
   });
   symlinkLibrary(project);
@@ -100,6 +112,20 @@ test("a project with a function and a table of its own keeps them as they were, 
     Environment: { Variables: { NOTES_TABLE: { "Fn::Sub": ["$", "{NotesTable}"].join("") }, STAGE: "live" } },
   });
   expect(JSON.stringify(Resources)).not.toMatch(/API_KEY|PASSWORD/);
+  // An extension in their serverless.yml changes a resource of ours.
+  expect(Resources["BelfryDashoperateLambdaFunction"]?.Properties["MemorySize"]).toBe(512);
+  const logGroups = Object.entries(Resources).filter(([id]) => /^Belfry.*LogGroup$/.test(id));
+  expect(logGroups.map(([, { Properties }]) => Properties["RetentionInDays"])).toEqual(Array(6).fill(30));
+  // What a deploy reads: it looks for the zip of the whole service where a function does not say this.
+  const state: { readonly service: { readonly functions: { readonly [key: string]: unknown } } } = JSON.parse(
+    readFileSync(join(project, ".serverless", "serverless-state.json"), "utf8"),
+  );
+  for (const { key } of ours.map(([, { Properties }]) => ({
+    key: String(Properties["FunctionName"]).slice(11),
+  })))
+    expect(state.service.functions[key], key).toMatchObject({
+      package: { individually: true, artifact: expect.stringMatching(/\.serverless.belfry-[a-z-]+\.zip$/) },
+    });
   // Their function's shared role has none of our rights.
   expect(JSON.stringify(Resources["IamRoleLambdaExecution"])).not.toMatch(/sqs:|dynamodb:/);
 });
@@ -139,6 +165,17 @@ test("all that is wrong at packaging is told at once, one clear line each, witho
   ]);
   expect(`${answer.stdout}${answer.stderr}`).not.toMatch(/\n\s+at |hush/);
   for (const path of Object.keys(files)) unlinkSync(join(project, path));
+});
+
+test("one of our functions is not deployed alone, since each carries the list of jobs", async () => {
+  const args = ["serverless", "deploy", "function", "--stage", "live", "--function", "belfry-operate"];
+  const answer = await run("npx", args, { cwd: existing() });
+  expect(answer.code).toBe(1);
+  expect(errorLines(answer)).toEqual([
+    expect.stringMatching(
+      /^serverless\.yml: belfry-operate is deployed with all the others, .*serverless deploy\)$/,
+    ),
+  ]);
 });
 
 test.each([
