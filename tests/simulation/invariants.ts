@@ -85,6 +85,9 @@ export const brokenPromises = async (world: World, { job, slots }: Expected): Pr
       ...verdicts.flatMap(({ doubled }) => doubled),
       ...byRun.flatMap((executions) => tooManyAtOnce(executions, 1)),
       ...tooManyAtOnce(world.executions, most),
+      ...world.effects
+        .filter(({ awake, again }) => awake && again)
+        .map(({ runId, key }) => `${runId} repeated what it had recorded: ${key}`),
     ],
     stuck: [
       // An entry whose run is over is removed by whoever looks next; when all is quiet, nobody does.

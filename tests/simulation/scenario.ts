@@ -36,6 +36,7 @@ export const EVERY_FAULT: Faults = {
   "early-visibility": 0.1,
   throw: 0.2,
   hang: 0.03,
+  continue: 0.15,
 };
 
 /** What must lose nothing even when no watchdog repairs it. */
@@ -44,6 +45,7 @@ export const ANSWERS_AND_DUPLICATES: Faults = {
   duplicate: 0.2,
   "duplicate-event": 0.3,
   throw: 0.1,
+  continue: 0.15,
 };
 
 export interface Scenario {

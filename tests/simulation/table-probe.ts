@@ -2,6 +2,7 @@ import type { JobDefinition } from "../../lib/core/job.ts";
 import { isTerminal } from "../../lib/core/run.ts";
 import type { Item, Write } from "../../lib/core/write.ts";
 import type { Table, WriteAnswer } from "../../lib/ports/table.ts";
+import { keptViolation, pieceViolation } from "./kept-probe.ts";
 import { lockProbe } from "./lock-probe.ts";
 
 const stateOf = (item: Item | undefined): string | undefined =>
@@ -35,7 +36,8 @@ export const tableProbe = (table: Table, jobs: readonly JobDefinition[]) => {
   const judgeLock = lockProbe(table, jobs);
   const judgeRun = (before: Item | undefined, after: Item): void => {
     const job = jobs.find(({ subject }) => after["pk"] === `J#${subject}`);
-    const violation = violationOf(before, after) ?? (job && limitsBroken(job, after));
+    const violation =
+      violationOf(before, after) ?? pieceViolation(before, after) ?? (job && limitsBroken(job, after));
     if (violation !== undefined) violations.push(violation);
   };
   const write = async (wanted: Write): Promise<WriteAnswer> => {
@@ -43,6 +45,8 @@ export const tableProbe = (table: Table, jobs: readonly JobDefinition[]) => {
     const answer = await table.write(wanted);
     if (!answer.written) return answer;
     if (wanted.key.sk.startsWith("R#")) judgeRun(before, answer.item);
+    const kept = wanted.key.sk.startsWith("I#") ? keptViolation(wanted.key, before, answer.item) : undefined;
+    if (kept !== undefined) violations.push(kept);
     violations.push(...(await judgeLock(wanted.key, before, answer.item)));
     return answer;
   };

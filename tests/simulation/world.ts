@@ -15,7 +15,8 @@ import { MINUTE_MS, SECOND_MS, shortIsoOf } from "../../lib/core/time.ts";
 import type { Journal } from "../../lib/ports/journal.ts";
 import type { Settlement } from "../../lib/ports/run-queue.ts";
 import type { Table } from "../../lib/ports/table.ts";
-import { type Execution, simulatedAttempts } from "./handlers.ts";
+import { sideEffects } from "./effects.ts";
+import { type Execution, type Handlers, simulatedAttempts } from "./handlers.ts";
 import { type Faults, makeProcess, type Process, type Universe } from "./process.ts";
 import { makeQueue, type QueuedMessage, queuePort } from "./queues.ts";
 import { seededRandom } from "./random.ts";
@@ -29,6 +30,8 @@ export interface WorldOptions {
   readonly faults: Faults;
   /** Off, nothing but retries and redeliveries may be needed. */
   readonly watchdog: boolean;
+  /** Default: handlers that do what `faults` says. */
+  readonly handlers?: Handlers;
 }
 
 const silent: Journal = { attempt: () => undefined, notice: () => undefined, handlerLine: () => undefined };
@@ -36,7 +39,8 @@ const silent: Journal = { attempt: () => undefined, notice: () => undefined, han
 const WORKERS = 3;
 
 /** A deployment on a virtual clock: the real use cases, with processes, queues and schedules that fail by seed. */
-export const makeWorld = ({ seed, startMs, jobs: definitions, faults, watchdog }: WorldOptions) => {
+export const makeWorld = (options: WorldOptions) => {
+  const { seed, startMs, jobs: definitions, faults, watchdog, handlers = simulatedAttempts } = options;
   const random = seededRandom(seed);
   const time = virtualTime(startMs);
   // The first minute goes well: a deployment whose definitions are not in the table expects no slots yet.
@@ -49,6 +53,7 @@ export const makeWorld = ({ seed, startMs, jobs: definitions, faults, watchdog }
   const probe = tableProbe(stored, definitions);
   const queue = makeQueue(universe, { visibilityMs: 30 * MINUTE_MS, maxReceives: 28 });
   const executions: Execution[] = [];
+  const effects = sideEffects(stored);
   const jobs = jobList({ jobs: definitions, hash: "simulated" }, "test");
   let made = 0;
 
@@ -113,7 +118,7 @@ export const makeWorld = ({ seed, startMs, jobs: definitions, faults, watchdog }
     const { process, deps } = spawn(`worker${worker}`);
     const next = (): void => time.at(time.now() + 100, () => poll(worker));
     process.onDeath(next);
-    const attempts = simulatedAttempts(universe, process, executions);
+    const attempts = handlers(universe, process, { executions, effects });
     const judged: RunMessage = parseMessage(message.body);
     work({ ...deps, attempts }, judged).then(
       (settlement) => {
@@ -173,6 +178,7 @@ export const makeWorld = ({ seed, startMs, jobs: definitions, faults, watchdog }
     hits: universe.hits,
     stored,
     executions,
+    effects: effects.done,
     /** Handlers that ended with their process. */
     interrupted: (): number => executions.filter(({ died }) => died).length,
     queue,
