@@ -124,11 +124,15 @@ export const inStage = (given: string, stage: string): string => given.replaceAl
 
 type Needy = Pick<JobDefinition, "name" | "pool" | "environment" | "secrets" | "permissions">;
 
-/** The needs of all jobs of a pool, as one. Where two differ about a variable, `clashingNeeds` says so before. */
+const distinct = (all: readonly Permission[]): readonly Permission[] => [
+  ...new Map(all.map((permission) => [JSON.stringify(permission), permission])).values(),
+];
+
+/** The needs of all jobs of a pool, as one; what two jobs ask for in the same words is there once. Where two differ about a variable, `clashingNeeds` says so before. */
 export const needsOfPool = (jobs: readonly Needy[], pool: string): Required<JobNeeds> => {
   const ofPool = jobs.filter((job) => job.pool === pool);
   return {
-    permissions: ofPool.flatMap((job) => job.permissions ?? []),
+    permissions: distinct(ofPool.flatMap((job) => job.permissions ?? [])),
     environment: Object.assign({}, ...ofPool.map((job) => job.environment ?? {})),
     secrets: Object.assign({}, ...ofPool.map((job) => job.secrets ?? {})),
   };

@@ -91,14 +91,15 @@ test("two jobs of a pool that differ about a variable are a fault; in two pools 
   );
 });
 
-test("a pool needs what its jobs need", () => {
+test("a pool needs what its jobs need, each statement once", () => {
+  const permissions = [{ actions: ["s3:GetObject"], resources: ["*"] }];
   const jobs = [
-    definition({ name: "a", environment: { A: "1" } }),
-    definition({ name: "b", environment: { B: "2" }, secrets: { S: "ssm:/s" } }),
+    definition({ name: "a", environment: { A: "1" }, permissions }),
+    definition({ name: "b", environment: { B: "2" }, secrets: { S: "ssm:/s" }, permissions }),
     definition({ name: "c", pool: "slow", environment: { C: "3" } }),
   ];
   expect(needsOfPool(jobs, "default")).toEqual({
-    permissions: [],
+    permissions,
     environment: { A: "1", B: "2" },
     secrets: { S: "ssm:/s" },
   });
