@@ -9,9 +9,17 @@ const optional = (name: string, value: string | undefined): readonly Pair[] =>
 
 const compact = (value: unknown): string => JSON.stringify(value);
 
-const attemptText = ({ n, startedAt, endedAt, outcome, error }: RunView["attempts"][number]): string => {
+const attemptText = ({
+  n,
+  piece,
+  startedAt,
+  endedAt,
+  outcome,
+  error,
+}: RunView["attempts"][number]): string => {
   const took = endedAt === undefined ? "" : ` after ${spanText(Date.parse(endedAt) - Date.parse(startedAt))}`;
-  return `${n}: ${outcome}${took}, started ${startedAt}${error === undefined ? "" : ` (${error})`}`;
+  const of = piece === undefined ? "" : ` of piece ${piece}`;
+  return `${n}${of}: ${outcome}${took}, started ${startedAt}${error === undefined ? "" : ` (${error})`}`;
 };
 
 const timePairs = (run: RunView, zone: string): readonly Pair[] => [
@@ -22,6 +30,14 @@ const timePairs = (run: RunView, zone: string): readonly Pair[] => [
   ...optional("took", run.durationMs === null ? undefined : spanText(run.durationMs)),
   ...optional("late by", run.latenessMs === null ? undefined : spanText(run.latenessMs)),
 ];
+
+/** `2000 of 40000 (5 %)`; without a total, the count alone. */
+const progressText = (progress: RunView["progress"]): string | undefined => {
+  if (progress === undefined) return undefined;
+  const { done, total } = progress;
+  if (total === undefined) return String(done);
+  return `${done} of ${total}${total === 0 ? "" : ` (${Math.floor((100 * done) / total)} %)`}`;
+};
 
 const stackLines = ({ error }: RunView): readonly string[] =>
   error?.stack === undefined ? [] : ["", ...error.stack.split("\n")];
@@ -41,6 +57,8 @@ export const runLines = (run: RunView, zone: string): readonly string[] => [
     ),
     ["trigger", run.trigger],
     ...timePairs(run, zone),
+    ...optional("pieces", run.pieces === undefined ? undefined : String(run.pieces)),
+    ...optional("progress", progressText(run.progress)),
     ...run.attempts.map((attempt): Pair => ["attempt", attemptText(attempt)]),
     ["duplicates", String(run.duplicates)],
     ["input", compact(run.input)],

@@ -39,6 +39,24 @@ defineJob({
   handler: ({ input }) => same<typeof input, { days: number; at: number }>(true),
 });
 
+defineJob({
+  timeout: "10 minutes",
+  handler: async ({ checkpoint, continueLater, remaining, progress, once, idempotencyKey }) => {
+    let done = (await checkpoint.load<number>()) ?? 0;
+    const id: string = await once("mail", async () => idempotencyKey("mail"));
+    const unread = await checkpoint.load();
+    same<typeof unread, Json | undefined>(true);
+    while (done < 100) {
+      if (remaining() < 30_000) return continueLater(done);
+      progress(++done, 100);
+      await checkpoint.save(done);
+    }
+    return { done, id };
+  },
+});
+// @ts-expect-error a key is a text
+defineJob({ handler: ({ once }) => once(1, () => 1) });
+
 // @ts-expect-error a handler is required
 defineJob({ schedule: "0 9 * * *" });
 // @ts-expect-error an option that does not exist

@@ -1,6 +1,7 @@
 import { attemptingFaults } from "./attempts.ts";
 import { claimFaults } from "./claims.ts";
 import { keeperFaults } from "./keeper.ts";
+import { keepingFaults } from "./kept.ts";
 import { lockFaults } from "./lock.ts";
 import { outsideFaults } from "./outside.ts";
 import { recordingFaults } from "./records.ts";
@@ -16,6 +17,7 @@ export const FAULTS = [
   ...keeperFaults,
   ...attemptingFaults,
   ...recordingFaults,
+  ...keepingFaults,
   ...repairingFaults,
   ...requestFaults,
 ];

@@ -106,3 +106,18 @@ test("an error exits by what the caller can do about it", () => {
   expect(exitCodeOfError(new Unavailable("x", "x"))).toBe(4);
   expect(exitCodeOfError(new TypeError("x"))).toBe(1);
 });
+
+test.each([
+  [{ done: 3_000, total: 40_000 }, "progress    3000 of 40000 (7 %)"],
+  [{ done: 3_000 }, "progress    3000"],
+  [{ done: 0, total: 0 }, "progress    0 of 0"],
+])("the progress %j is shown as a share where there is a total", (progress, line) => {
+  expect(runLines({ ...RUN, progress }, "UTC")).toContain(line);
+});
+
+test("a run in pieces shows how many, and which piece an attempt worked on", () => {
+  const attempt = { n: 2, piece: 3, startedAt: "2026-10-08T02:00:02Z", outcome: "running" };
+  const lines = runLines({ ...RUN, pieces: 3, attempts: [attempt] }, "UTC");
+  expect(lines).toContain("pieces      3");
+  expect(lines).toContain("attempt     2 of piece 3: running, started 2026-10-08T02:00:02Z");
+});
