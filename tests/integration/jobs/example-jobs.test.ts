@@ -1,3 +1,4 @@
+import { testJob } from "belfry/testing";
 import { expect, test } from "vitest";
 import { DAY_MS, setup } from "./notes.ts";
 
@@ -85,5 +86,39 @@ test("a repeat of the digest puts the same in the same place", async () => {
   const first = await dailyDigest(digestSlot(3));
   const written = await store.itemsOf("digest");
   expect(await dailyDigest(digestSlot(3))).toEqual(first);
+  expect(await store.itemsOf("digest")).toEqual(written);
+});
+
+test("clean-sessions, delivered twice, deletes and counts each session once", async () => {
+  await using store = await setup({ embedded: true });
+  const { cleanJob, openNotesStore } = await store.loadWorker();
+  await openNotesStore();
+  const before = (await store.itemsOf("session")).length;
+  const tested = testJob(cleanJob, { slot: cleanSlot(0) });
+  const run = await tested.deliverTwice();
+  const left = (await store.itemsOf("session")).length;
+  expect(run).toMatchObject({ duplicates: 1, result: { deletedCount: before - left } });
+  expect(tested.lines).toMatchObject([{ message: "sessions deleted" }]);
+});
+
+test("clean-sessions, killed before its end is recorded, runs again and finds nothing left to delete", async () => {
+  await using store = await setup({ embedded: true });
+  const { cleanJob } = await store.loadWorker();
+  const tested = testJob(cleanJob, { slot: cleanSlot(0) });
+  tested.killHere("before-record");
+  const run = await tested.run();
+  expect(run.attempts.map(({ outcome }) => outcome)).toEqual(["lost", "returned"]);
+  expect(run.result).toEqual({ deletedCount: 0 });
+});
+
+test("the digest, killed before its end is recorded, is written again as it was", async () => {
+  await using store = await setup({ embedded: true });
+  const { digestJob, dailyDigest } = await store.loadWorker();
+  const tested = testJob(digestJob, { slot: digestSlot(3) });
+  tested.killHere("before-record");
+  const run = await tested.run();
+  const written = await store.itemsOf("digest");
+  expect(written).toHaveLength(1);
+  expect(await dailyDigest(digestSlot(3))).toEqual(run.result);
   expect(await store.itemsOf("digest")).toEqual(written);
 });

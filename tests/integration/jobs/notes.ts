@@ -4,7 +4,8 @@ import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { DeleteItemCommand, DynamoDBClient, ListTablesCommand, QueryCommand } from "@aws-sdk/client-dynamodb";
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
-import type { Job, JobContext } from "belfry";
+import type { Job } from "belfry";
+import { testJob } from "belfry/testing";
 import { vi } from "vitest";
 
 type Dynalite = (options: { createTableMs: number }) => Server;
@@ -12,39 +13,11 @@ const dynalite = createRequire(import.meta.url)("dynalite") as Dynalite;
 
 export const DAY_MS = 86_400_000;
 
-const contextOf = (slot: Date): JobContext => ({
-  input: null,
-  slot,
-  attempt: 1,
-  runId: "notes~test",
-  job: "notes",
-  trigger: "schedule",
-  signal: new AbortController().signal,
-  remaining: () => 60_000,
-  log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
-  idempotencyKey: (suffix = "") => `notes~test${suffix}`,
-  previous: async () => undefined,
-  progress: () => undefined,
-  checkpoint: { load: async () => undefined, save: async () => undefined },
-  once: async (_key, act) => act(),
-  skip: () => {
-    throw new Error("not expected");
-  },
-  cancel: () => {
-    throw new Error("not expected");
-  },
-  snooze: () => {
-    throw new Error("not expected");
-  },
-  continueLater: () => {
-    throw new Error("not expected");
-  },
-});
-
-const handlerOf = (job: Job): ((context: JobContext) => Promise<unknown>) => {
-  const { handler } = job.options as { handler?: (context: JobContext) => Promise<unknown> };
-  if (handler === undefined) throw new Error("the job has no handler");
-  return handler;
+/** The job, run at its slot; an unhappy end is thrown. */
+const resultOf = (job: Job) => async (slot: Date) => {
+  const run = await testJob(job, { slot }).run();
+  if (run.state !== "succeeded") throw new Error(`the run is ${run.state}: ${run.error?.message}`);
+  return run.result;
 };
 
 /** A new store over a dynalite of its own, and the two jobs as a worker that has just started loads them. */
@@ -64,12 +37,14 @@ export const setup = async ({ embedded }: { readonly embedded: boolean }) => {
   /** Another worker: it shares the table and nothing else. */
   const loadWorker = async () => {
     vi.resetModules();
-    const cleanSessions = handlerOf((await import("../../../jobs/clean-sessions.ts")).default);
-    const dailyDigest = handlerOf((await import("../../../jobs/daily-digest.ts")).default);
+    const { default: cleanJob } = await import("../../../jobs/clean-sessions.ts");
+    const { default: digestJob } = await import("../../../jobs/daily-digest.ts");
     const { openNotesStore } = await import("../../../jobs/store/notes-store.ts");
     return {
-      cleanSessions: (slot: Date) => cleanSessions(contextOf(slot)),
-      dailyDigest: (slot: Date) => dailyDigest(contextOf(slot)),
+      cleanSessions: resultOf(cleanJob),
+      dailyDigest: resultOf(digestJob),
+      cleanJob,
+      digestJob,
       openNotesStore,
     };
   };
