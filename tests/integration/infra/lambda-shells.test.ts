@@ -59,13 +59,17 @@ const environment = (): Record<string, string> => {
   };
 };
 
-// As Lambda does: the file is imported once, then its handler gets events.
+// As Lambda does: the file is imported once, then its handler gets events, and what is thrown is reported. Left to Node,
+// an error would be printed with the bundle's one long line, which is more than a pipe takes at once.
 const RUNTIME = `
 const [file, event] = process.argv.slice(2);
-const { handler } = await import(file);
-const answer = await handler(JSON.parse(event), { awsRequestId: "request-1" });
-process.stderr.write("ANSWER " + JSON.stringify(answer ?? null));
-process.exit();`;
+try {
+  const { handler } = await import(file);
+  const answer = await handler(JSON.parse(event), { awsRequestId: "request-1" });
+  process.stderr.write("ANSWER " + JSON.stringify(answer ?? null), () => process.exit());
+} catch (error) {
+  process.stderr.write(String(error?.message), () => process.exit(1));
+}`;
 
 interface Invoked {
   readonly answer: unknown;
