@@ -191,6 +191,7 @@ test.each([
   env.lastAttempt().end(end);
   await visit;
   expect(await env.run(run)).toMatchObject({ st: state, fence: 1 });
+  expect(env.codes()).not.toContain("stale-result");
 });
 
 test("a result that the table does not take in three tries is left to the next attempt", async () => {
