@@ -232,15 +232,18 @@ const triesOf = ({ lease, end, endedAtMs }: Ended, error?: string): Value =>
     startedAtMs: lease.startedAtMs,
     endedAtMs,
     outcome: end.kind,
-    ...(error === undefined ? {} : { error: error.slice(0, 60) }),
+    ...(error === undefined ? {} : { error: cut(error, 60) }),
   });
 
 const SHORT_MESSAGE = 120;
 
 const shortError = ({ name, message }: ErrorFacts): ShortError => ({
-  name: name.slice(0, 60),
-  message: message.length > SHORT_MESSAGE ? `${message.slice(0, SHORT_MESSAGE)}...` : message,
+  name: cut(name, 60),
+  message: message.length > SHORT_MESSAGE ? `${cut(message, SHORT_MESSAGE)}...` : message,
 });
+
+/** No half of a character at the end: the table takes none. */
+const cut = (text: string, length: number): string => text.slice(0, length).toWellFormed();
 
 const journalEnd = (
   deps: WorkDeps,

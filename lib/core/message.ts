@@ -29,8 +29,11 @@ export const dueMsOf = ({ trigger, queuedAtMs, slotKey, epoch }: RunMessage): nu
 /** Written into each message body, so that a later reader knows what it reads. */
 const MESSAGE_VERSION = 1;
 
+/** SQS takes no characters that XML has none of; of those, JSON text can have these two. */
 export const messageText = (message: RunMessage): string =>
-  JSON.stringify({ v: MESSAGE_VERSION, ...message });
+  JSON.stringify({ v: MESSAGE_VERSION, ...message }).replaceAll(/[\ufffe\uffff]/g, (character) =>
+    character === "\ufffe" ? "\\ufffe" : "\\uffff",
+  );
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -29,6 +29,21 @@ test("every message reads back as it was written", () => {
   );
 });
 
+test("a message has no character that the queue does not take", () => {
+  const input = "a\u0000\u001f\ufffe\uffff\ud800 é \u{1f600}";
+  const text = messageText({
+    subject: "report",
+    slotKey: slotKeyOf(0),
+    epoch: 1,
+    trigger: "manual",
+    queuedAtMs: 0,
+    input,
+  });
+  expect([...text].filter((character) => character < " " || /[\ufffe\uffff]/.test(character))).toEqual([]);
+  expect(text.isWellFormed()).toBe(true);
+  expect(parseMessage(text).input).toBe(input);
+});
+
 test("any text is a message or poison, and nothing else", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
