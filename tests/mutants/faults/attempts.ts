@@ -42,6 +42,12 @@ const beginFaults = faultsIn("lib/app/begin.ts", [
     "a message comes to its end",
   ],
   [
+    "a message of an earlier attempt set is deleted without a release",
+    '  if (Number(item?.["ep"] ?? 0) > message.epoch || isTerminal(String(state))) {\n',
+    '  if (Number(item?.["ep"] ?? 0) > message.epoch) return settled(DELETE);\n  if (isTerminal(String(state))) {\n',
+    LOST,
+  ],
+  [
     "a message of a run that is over is tried again and again",
     '  if (Number(item?.["ep"] ?? 0) > message.epoch || isTerminal(String(state))) {',
     '  if (Number(item?.["ep"] ?? 0) > message.epoch) {',

@@ -10,6 +10,8 @@ const LIVE = "live slots are skipped for live runs only, and runs by hand never"
  *
  * Not planted, because it changes nothing: `ep === 1` left out where a claim knows its own record. Whoever reopens or
  * starts a run writes an owner of its own, so a record that still has this token is the one that the claim made.
+ * Neither: `class !== 0` left out where the line is judged for full. A run by hand is let into the line before that is
+ * asked (planted: "judged as a live slot"); where there is room it would only move the line first, and join all the same.
  */
 export const claimFaults = faultsIn("lib/app/claims.ts", [
   [
@@ -188,16 +190,10 @@ export const claimFaults = faultsIn("lib/app/claims.ts", [
     LIVE,
   ],
   [
-    "runs by hand are bounded as live slots are",
-    '  if (contender.class !== 0 || policy === "replace") return false;',
-    '  if (policy === "replace") return false;',
-    LIVE,
-  ],
-  [
-    "replace: the newest slot is skipped where the line is full",
+    "replace: one that waits gets the lock before a newer one joins",
     '  if (contender.class !== 0 || policy === "replace") return false;',
     "  if (contender.class !== 0) return false;",
-    "replace never drops the newest slot",
+    "of those that wait only the newest runs",
   ],
   [
     "runs by hand count among the live that wait",
