@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import type { Server } from "node:net";
+import { letGoOfPipes } from "../../lib/adapters/thread/pipes.ts";
 import { Unavailable } from "../../lib/core/errors.ts";
 import type { Timers } from "../../lib/ports/clock.ts";
 import { type Build, type Order, readReport } from "./messages.ts";
@@ -24,17 +25,6 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 15_000;
 /** A child that lived so long after it was ready has forgotten its earlier deaths. */
 const SETTLED_MS = 10_000;
-
-/** For the last words of a child that has ended. */
-const LAST_WORDS_MS = 500;
-
-/** A program that a handler has started may hold our end of the pipe open; it must not hold us. */
-const letGoOfPipes = (child: ChildProcess): void => {
-  setTimeout(() => {
-    child.stdout?.destroy();
-    child.stderr?.destroy();
-  }, LAST_WORDS_MS).unref();
-};
 
 /** A debugger's port cannot be had twice; the rest (such as type stripping on an older Node) holds for children. */
 const inheritedFlags = (): readonly string[] => process.execArgv.filter((flag) => !/^--inspect/.test(flag));

@@ -6,7 +6,7 @@ import type { PreviousSuccess } from "../ports/attempts.ts";
 import type { Settlement } from "../ports/run-queue.ts";
 import { makeKept } from "./kept.ts";
 import { keepLease } from "./lease.ts";
-import { record } from "./record.ts";
+import { type Ended, record } from "./record.ts";
 import { readAside } from "./side.ts";
 import { attemptNumber, inputOf, type Lease, type Visit, type WorkDeps } from "./visit.ts";
 
@@ -16,6 +16,7 @@ export const runAttempt = async (deps: WorkDeps, visit: Visit, lease: Lease): Pr
   const holding = { occurrence, fence: Number(lease.item["fence"]) };
   const input = await inputOf(deps, visit, lease.item);
   const kept = makeKept(deps, holding);
+  if (input === undefined) return record(deps, inputGone(deps, { visit, lease, holding, kept }));
   let progress: Progress | undefined;
   const running = deps.attempts.start(
     {
@@ -37,17 +38,32 @@ export const runAttempt = async (deps: WorkDeps, visit: Visit, lease: Lease): Pr
       },
     },
   );
-  const keeper = keepLease(deps, holding, { running, untilMs: lease.untilMs, progress: () => progress });
+  const keeper = keepLease(deps, holding, {
+    running,
+    untilMs: lease.untilMs,
+    askedToStop: lease.item["cancelAtMs"] !== undefined,
+    progress: () => progress,
+  });
   const end = await running.ended;
   keeper.stop();
-  if (keeper.lost()) return afterLostLease(deps, visit);
+  if (keeper.lost()) return afterLostLease(deps, visit, keeper.why());
   const cancelled = keeper.cancelled();
   const ended = { visit, lease, holding, end, cancelled, endedAtMs: deps.clock.nowMs(), kept };
   return record(deps, progress === undefined ? ended : { ...ended, progress });
 };
 
-const afterLostLease = (deps: WorkDeps, { occurrence }: Visit): Settlement => {
-  deps.journal.notice("warn", "lease-lost", { runId: runIdOf(occurrence) });
+/** A run must never run with another input than its own. */
+const inputGone = (
+  { clock }: WorkDeps,
+  began: Pick<Ended, "visit" | "lease" | "holding" | "kept">,
+): Ended => {
+  const error = { name: "InputGone", message: "the run's own input is not stored any more" };
+  const end = { kind: "threw", error, permanent: true } as const;
+  return { ...began, end, cancelled: false, endedAtMs: clock.nowMs() };
+};
+
+const afterLostLease = (deps: WorkDeps, { occurrence }: Visit, why: string): Settlement => {
+  deps.journal.notice("warn", "lease-lost", { runId: runIdOf(occurrence), why });
   return { kind: "return", afterMs: deps.timings.leaseMs + deps.timings.clockBoundMs };
 };
 

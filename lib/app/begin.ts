@@ -2,10 +2,17 @@ import { runIdOf } from "../core/identity.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { isTerminal } from "../core/run.ts";
 import { MINUTE_MS } from "../core/time.ts";
-import { start, type TakeOver, takeOverAndEnd, takeOverAndRun, triesWith } from "../core/transitions.ts";
+import {
+  claim,
+  start,
+  type TakeOver,
+  takeOverAndEnd,
+  takeOverAndRun,
+  triesWith,
+} from "../core/transitions.ts";
 import type { Item } from "../core/write.ts";
 import type { Settlement } from "../ports/run-queue.ts";
-import { isLocked } from "./lock-keeper.ts";
+import { isLocked, listedInLock, release } from "./lock-keeper.ts";
 import { fitsInline, storeAside } from "./side.ts";
 import { attemptNumber, DELETE, type Lease, leave, pieceNumber, type Visit, type WorkDeps } from "./visit.ts";
 
@@ -89,12 +96,29 @@ const refused = async (
       afterMs: job.timeoutMs + deps.timings.leaseMs + deps.timings.clockBoundMs,
     });
   }
+  if (state === undefined && (await adoptFromLock(deps, visit))) return "again";
   if (state === undefined && (!isLocked(job) || message.epoch > 1)) {
     // The claim or the retry made the record, and only its retention removes it.
     deps.journal.notice("error", "record-gone", { runId: runIdOf(visit.occurrence) });
     return settled(DELETE);
   }
   return "again";
+};
+
+/**
+ * A job that allows overlap now, but did not when this run was claimed: the claim is in the lock alone. It gets the
+ * record that it would have, and leaves the lock to the next. Answers whether there was such a claim.
+ */
+const adoptFromLock = async (
+  deps: WorkDeps,
+  { job, occurrence, message, token }: Visit,
+): Promise<boolean> => {
+  if (isLocked(job) || message.epoch > 1) return false;
+  if (!(await listedInLock(deps.table, job.subject)).has(occurrence.slotKey)) return false;
+  const { trigger, queuedAtMs: nowMs } = message;
+  await deps.table.write(claim({ occurrence, token, nowMs, trigger }));
+  await release(deps, { job, occurrence, epoch: message.epoch });
+  return true;
 };
 
 const LOST: { readonly name: string; readonly message: string } = {

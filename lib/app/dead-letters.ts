@@ -9,6 +9,7 @@ import { type Item, set } from "../core/write.ts";
 import type { Settlement } from "../ports/run-queue.ts";
 import type { Deps } from "./deps.ts";
 import { isLocked, release } from "./lock-keeper.ts";
+import { lookAt } from "./looks.ts";
 
 type DeadLetterDeps = Omit<Deps, "timers">;
 
@@ -70,6 +71,8 @@ export const judgeDeadLetter = async (deps: DeadLetterDeps, message: RunMessage)
   const state = String(run?.["st"]);
   if (job === undefined) {
     if (isTerminal(state)) return DELETE;
+    // Claimed by code older than the deploy that removed its job: the watchdog ends it.
+    await lookAt(deps, occurrence, { atMs: deps.clock.nowMs() });
     deps.journal.notice("warn", "unknown-job", { runId: runIdOf(occurrence) });
     return { kind: "return" };
   }

@@ -2,7 +2,7 @@ import { DEFINITION_RANGE, definitionKey, ITEM_VERSION, MANIFEST_KEY } from "../
 import type { JobDefinition } from "../core/job.ts";
 import { type Item, remove, set } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
-import { noteOpenRuns } from "./removed-jobs.ts";
+import { noteOpenRuns } from "./open-runs.ts";
 
 type DefinitionDeps = Pick<Deps, "table" | "clock" | "jobs">;
 
@@ -40,18 +40,22 @@ const sinceOf = (items: readonly Item[]): ScheduleSince =>
   new Map(items.map((item) => [String(item["sk"]), Number(item["sinceMs"])]));
 
 const storeDefinition = async (
-  { table, clock }: DefinitionDeps,
+  deps: DefinitionDeps,
   job: JobDefinition,
   stored: Item | undefined,
 ): Promise<void> => {
+  const { table, clock } = deps;
   const schedule = scheduleText(job);
   const same = stored?.["schedule"] === schedule && stored["removedAtMs"] === undefined;
+  // Slots of the old schedule are looked at no more, and one of them may have been claimed and not sent.
+  if (stored !== undefined && !same) await noteOpenRuns(deps, job.subject);
   await table.write({
     key: definitionKey(job.subject),
     changes: [
       set("v", ITEM_VERSION),
       set("name", job.name),
       set("definition", JSON.stringify(job)),
+      set("onUnknown", job.onUnknown),
       set("schedule", schedule),
       ...(same ? [] : [set("sinceMs", clock.nowMs())]),
       remove("removedAtMs"),

@@ -8,6 +8,8 @@ import type { WorkDeps } from "./visit.ts";
 export interface KeptLease {
   /** The handler was stopped because the lease was lost: nothing may be written any more. */
   lost(): boolean;
+  /** Why, in words; for the log. */
+  why(): string;
   /** Somebody asked the run to stop. */
   cancelled(): boolean;
   stop(): void;
@@ -23,18 +25,23 @@ export const keepLease = (
   held: {
     readonly running: RunningAttempt;
     readonly untilMs: number;
+    /** Somebody asked the run to stop before this attempt began. */
+    readonly askedToStop: boolean;
     /** What the handler said last of its progress: it costs no write of its own. */
     progress(): Progress | undefined;
   },
 ): KeptLease => {
   let untilMs = held.untilMs;
   let lost = false;
+  let why = "";
   let cancelled = false;
   let over = false;
-  const lose = (why: string): void => {
+  let noAnswer = "no answer yet";
+  const lose = (reason: string, detail = reason): void => {
     lost = true;
     over = true;
-    held.running.stop(why);
+    why = detail;
+    held.running.stop(reason);
   };
   const cancel = (): void => {
     if (!cancelled) held.running.stop("cancelled");
@@ -43,7 +50,10 @@ export const keepLease = (
   const renewOnce = async (): Promise<void> => {
     if (over) return;
     const wantedMs = clock.nowMs() + timings.leaseMs;
-    const answer = await table.write(renew(holding, wantedMs, held.progress())).catch(() => undefined);
+    const answer = await table.write(renew(holding, wantedMs, held.progress())).catch((error: unknown) => {
+      noAnswer = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+      return undefined;
+    });
     if (over) return;
     if (answer?.written === false) return lose("the lease was lost");
     if (answer !== undefined) {
@@ -59,12 +69,14 @@ export const keepLease = (
   };
   const armGuard = () =>
     timers.after(Math.max(0, untilMs - stopMarginMs(timings) - clock.nowMs()), () =>
-      lose("the lease could not be renewed"),
+      lose("the lease could not be renewed", `the lease could not be renewed: ${noAnswer}`),
     );
   let guard = armGuard();
   let renewal = timers.after(timings.leaseMs / 2, tick);
+  if (held.askedToStop) cancel();
   return {
     lost: () => lost,
+    why: () => why,
     cancelled: () => cancelled,
     stop: () => {
       over = true;

@@ -93,9 +93,8 @@ export const look = async (deps: LookDeps, open: OpenRun): Promise<void> => {
   if (state === "parked" || isTerminal(String(state))) return;
   if (state === "running") return lookAtRunning(deps, open);
   if (state === "waiting") return lookAtWaiting(deps, open);
-  if (isLocked(open.job)) return lookAtLocked(deps, open);
-  // Without a record there is nothing to mend: whoever noted the look ended before asking for the run.
-  if (state === undefined) return;
+  // Also of a job that allows overlap: what was claimed before a deploy changed that is in its lock, and nowhere else.
+  if (isLocked(open.job) || state === undefined) return lookAtLocked(deps, open);
   await sendAgain(deps, open, run?.["nudgedAtMs"]);
   await lookAt(deps, occurrence, { atMs: deps.clock.nowMs() + distanceMs(deps, run) });
 };
@@ -139,7 +138,8 @@ const lookAtLocked = async (deps: LookDeps, open: OpenRun): Promise<void> => {
     const sinceMs = nowMs - Math.max(holder.atMs, Number(run?.["contAtMs"] ?? 0));
     await lookAt(deps, occurrence, { atMs: nowMs + holderDistanceMs(deps, sinceMs) });
   } else if (known) {
-    await claimAndSend(deps, askOf(deps, open), deps.random.token());
+    if (isLocked(job)) await claimAndSend(deps, askOf(deps, open), deps.random.token());
+    else await send(deps, open);
     await lookAt(deps, occurrence, { atMs: nowMs + distanceMs(deps, run) });
   }
   // A look without record, holder and waiter: whoever noted it ended before asking for the run.
@@ -174,11 +174,18 @@ const send = async (deps: LookDeps, open: OpenRun): Promise<void> => {
 
 const sendAgain = async (deps: LookDeps, open: OpenRun, seen: Value | undefined): Promise<void> => {
   const seenAtMs = typeof seen === "number" ? seen : undefined;
-  const answer = await deps.table.write(nudge(open.occurrence, seenAtMs, deps.clock.nowMs()));
-  if (answer.written) await send(deps, open);
+  const token = deps.random.token();
+  const answer = await deps.table.write(
+    nudge(open.occurrence, seenAtMs, { nowMs: deps.clock.nowMs(), token }),
+  );
+  // Refused by our own write, whose answer was lost, is written.
+  if (answer.written || answer.item?.["nudgedBy"] === token) await send(deps, open);
 };
 
 const sendHolderAgain = async (deps: LookDeps, open: OpenRun, holder: Holder): Promise<void> => {
-  const answer = await deps.table.write(nudgeHolder(open.job.subject, holder, deps.clock.nowMs()));
-  if (answer.written) await send(deps, open);
+  const token = deps.random.token();
+  const nowMs = deps.clock.nowMs();
+  const answer = await deps.table.write(nudgeHolder(open.job.subject, holder, { nowMs, token }));
+  const entry = holdersOf(answer.item).find(({ slotKey }) => slotKey === holder.slotKey);
+  if (answer.written || entry?.nudgedBy === token) await send(deps, open);
 };

@@ -1,6 +1,6 @@
 import { Conflict, InvalidInput } from "../core/errors.ts";
 import { type Occurrence, runIdOf, slotKeyOf } from "../core/identity.ts";
-import { CONTROL_KEY, lockKey, runKey } from "../core/items.ts";
+import { CONTROL_KEY, lockKey, OLDEST_DELIVERY_MS, runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { type Holder, holdersOf, type Waiter, waitersOf } from "../core/lock.ts";
 import { isTrigger } from "../core/message.ts";
@@ -36,6 +36,12 @@ export const retryRun = async (deps: OperatorDeps, { job, occurrence }: Pointed)
   const state = String(run?.["st"] ?? "queued");
   const epoch = Number(run?.["ep"] ?? 1);
   const nowMs = deps.clock.nowMs();
+  if (nowMs - Number(run?.["claimedAtMs"] ?? nowMs) > OLDEST_DELIVERY_MS) {
+    throw new Conflict(
+      "too_old",
+      `run ${runIdOf(occurrence)} is over 30 days old: what lies beside it may be gone`,
+    );
+  }
   const token = deps.random.token();
   // Noted first: a crash after the next write leaves a queued run whose message nobody sent.
   await noteAsk(deps, occurrence, epoch + 1);

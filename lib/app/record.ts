@@ -25,7 +25,7 @@ import { fitsInline, storeAside } from "./side.ts";
 import { attemptNumber, DELETE, type Lease, leave, pieceNumber, type Visit, type WorkDeps } from "./visit.ts";
 
 /** An attempt that is over, with what is needed to write it down. */
-interface Ended {
+export interface Ended {
   readonly visit: Visit;
   readonly lease: Lease;
   readonly holding: Holding;
@@ -40,8 +40,8 @@ interface Ended {
 
 /** Writes the end of the attempt, then says what becomes of the message. */
 export const record = async (deps: WorkDeps, ended: Ended): Promise<Settlement> => {
-  const { end, lease, cancelled } = ended;
-  if (lease.item["cancelAtMs"] !== undefined || (end.kind === "stopped" && cancelled)) {
+  const { end, cancelled } = ended;
+  if (end.kind === "stopped" && cancelled) {
     return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: false });
   }
   switch (end.kind) {

@@ -1,5 +1,5 @@
 import { isManualKey, type Occurrence, runIdOf } from "../core/identity.ts";
-import { definitionKey, lockKey, runRange, slotKeyInSortKey } from "../core/items.ts";
+import { definitionKey, lockKey } from "../core/items.ts";
 import { holdersOf, releaseHolder, removeWaiter, waitersOf } from "../core/lock.ts";
 import { isTerminal } from "../core/run.ts";
 import { markCancelled, markDead } from "../core/transitions.ts";
@@ -16,21 +16,6 @@ interface Orphan {
   /** The job as it was last deployed. */
   readonly definition: Item | undefined;
 }
-
-/** How many of a removed job's newest runs are searched for those that are not over; older ones have a note. */
-const NEWEST_RUNS = 100;
-
-/** Notes every run of a job that is being removed and that may not be over; later passes end it. */
-export const noteOpenRuns = async (deps: Pick<Deps, "table" | "clock">, subject: string): Promise<void> => {
-  const runs = await deps.table.query({ ...runRange(subject), descending: true, limit: NEWEST_RUNS });
-  const lock = await deps.table.get(lockKey(subject), { consistent: true });
-  const open = runs.filter((run) => !isTerminal(String(run["st"])));
-  const slotKeys = new Set([
-    ...open.map((run) => slotKeyInSortKey(String(run["sk"]))),
-    ...[...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => slotKey),
-  ]);
-  for (const slotKey of slotKeys) await lookAt(deps, { subject, slotKey }, { atMs: deps.clock.nowMs() });
-};
 
 /** Ends such a run, since no worker will, and takes it out of the lock; a parked one is left to a person. */
 export const endOrphan = async (
@@ -81,8 +66,7 @@ const waitBeforeEndMs = ({ clock, timings }: RemovedDeps, { run, definition }: O
 const REASON = "job removed";
 const REMOVED = { name: "JobRemoved", message: "its job was removed before it was over" };
 
-const isParking = (definition: Item | undefined): boolean =>
-  String(definition?.["definition"]).includes('"onUnknown":"park"');
+const isParking = (definition: Item | undefined): boolean => definition?.["onUnknown"] === "park";
 
 /** T8; of a lost attempt under the same condition as the dead letters', never over a live lease. */
 const end = async (

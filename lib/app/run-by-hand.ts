@@ -2,12 +2,13 @@ import { manualSlotKey, type Occurrence, runIdOf, slotKeyOf } from "../core/iden
 import { CONTROL_KEY, lockKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import type { Json } from "../core/json.ts";
-import { holdersOf, waitersOf } from "../core/lock.ts";
+import { hasRoom, holdersOf, waitersOf } from "../core/lock.ts";
+import { isTerminal } from "../core/run.ts";
 import { claim } from "../core/transitions.ts";
 import { claimAndSend } from "./claims.ts";
 import { reasonNotToClaim } from "./control.ts";
 import type { Deps } from "./deps.ts";
-import { isLocked, releaseEnded } from "./lock-keeper.ts";
+import { isLocked, maxHolders, releaseEnded } from "./lock-keeper.ts";
 import { noteAsk } from "./looks.ts";
 import { fitsInline, storeAside } from "./side.ts";
 
@@ -35,7 +36,7 @@ export const makeRunByHand =
       slotMs === undefined ? manualSlotKey(nowMs, suffixOf(deps.random.token())) : slotKeyOf(slotMs);
     const occurrence = { subject: job.subject, slotKey };
     const runId = runIdOf(occurrence);
-    const blocker = isLocked(job) ? await blockerOf(deps, job) : undefined;
+    const blocker = isLocked(job) ? await blockerOf(deps, job, slotKey) : undefined;
     if (blocker !== undefined) return refusedByLock(runId, occurrence, blocker);
     // Noted first: nobody else would look at a run whose message was lost.
     await noteAsk(deps, occurrence, 1);
@@ -55,12 +56,19 @@ const suffixOf = (token: string): string =>
     .slice(0, 6)
     .padEnd(6, "0");
 
-/** The slot key in whose way a run of this job would be; undefined = the lock is free. */
-const blockerOf = async (deps: RunByHandDeps, job: JobDefinition): Promise<string | undefined> => {
+/** The slot key that the run would have to wait for; undefined = there is room. */
+const blockerOf = async (
+  deps: RunByHandDeps,
+  job: JobDefinition,
+  own: string,
+): Promise<string | undefined> => {
   const read = () => deps.table.get(lockKey(job.subject), { consistent: true });
   let lock = await read();
   if (holdersOf(lock).length > 0 && (await releaseEnded(deps, job, lock))) lock = await read();
-  return [...holdersOf(lock), ...waitersOf(lock)][0]?.slotKey;
+  const listed = [...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => slotKey);
+  if (listed.includes(own)) return own;
+  const free = hasRoom(lock, maxHolders(job)) && waitersOf(lock).length === 0;
+  return free ? undefined : listed[0];
 };
 
 const refusedByLock = (runId: string, occurrence: Occurrence, blocker: string): RunByHandAnswer => {
@@ -90,9 +98,8 @@ const record = async (deps: RunByHandDeps, request: RunByHandRequest, occurrence
   );
   if (answer.written || answer.item?.["own"] === token) return undefined;
   const state = String(answer.item?.["st"]);
-  const words: Record<string, string> = { succeeded: "already done", queued: "already in flight" };
-  const inFlight = ["running", "waiting"].includes(state) ? "already in flight" : `it ended ${state}`;
-  return { state, reason: words[state] ?? inFlight };
+  if (!isTerminal(state)) return { state, reason: "already in flight" };
+  return { state, reason: state === "succeeded" ? "already done" : `it ended ${state}` };
 };
 
 const noticeOf = async (

@@ -146,7 +146,7 @@ export const runViewOf = (item: Item, job: KnownJob, side: SideValues = {}): Run
     durationMs: between(startedAtMs, endedAtMs),
     latenessMs: between(slotMs, startedAtMs),
     duplicates: duplicatesOf(item),
-    input: side.input ?? ownInput ?? (item["sideInput"] === true ? null : (job?.input ?? null)),
+    input: item["sideInput"] === true ? (side.input ?? null) : (ownInput ?? job?.input ?? null),
     result: side.result ?? jsonOf(item["result"]),
     ...(progress === undefined ? {} : { progress }),
     ...(pieces === undefined ? {} : { pieces }),

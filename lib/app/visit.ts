@@ -46,13 +46,13 @@ export const pieceNumber = (item: Item): { readonly piece?: number } => {
   return before === 0 ? {} : { piece: before + 1 };
 };
 
-/** The input of the run: its own, wherever it lies, or the job's. */
+/** The input of the run: its own, wherever it lies, or the job's. Undefined = it had its own, and that is gone. */
 export const inputOf = async (
   deps: WorkDeps,
   { job, occurrence, message }: Visit,
   item: Item,
-): Promise<Json> => {
+): Promise<Json | undefined> => {
   if (message.input !== undefined) return message.input;
-  if (item["sideInput"] === true) return (await readAside(deps.table, occurrence, "input")) ?? job.input;
+  if (item["sideInput"] === true) return readAside(deps.table, occurrence, "input");
   return (item["input"] as Json | undefined) ?? job.input;
 };

@@ -169,9 +169,12 @@ const mendMissing = async (deps: Deps, job: JobDefinition, all: Missing): Promis
       next: (slotMs) => deps.jobs.scheduleOf(job)?.next(slotMs),
     }),
   );
-  const skipped = missing.filter((slotMs) => reasons.get(slotMs) !== undefined);
-  for (const slots of inARow(all.slots, new Set(skipped))) {
-    await markAll(deps, job, { slots, state: "skipped", reason: reasons.get(slots[0] ?? 0) ?? "paused" });
+  for (const reason of new Set(reasons.values())) {
+    if (reason === undefined) continue;
+    const skipped = new Set(missing.filter((slotMs) => reasons.get(slotMs) === reason));
+    for (const row of inARow(slots, skipped)) {
+      await markAll(deps, job, { slots: row, state: "skipped", reason });
+    }
   }
   const missed = new Set(wanted.filter((slotMs) => !toRun.has(slotMs)));
   for (const row of inARow(slots, missed)) {
@@ -199,22 +202,47 @@ interface Marks {
   readonly reason: string;
 }
 
+const markRange = async (
+  deps: Deps,
+  job: JobDefinition,
+  { slots, state, reason }: Marks,
+): Promise<number> => {
+  const [fromMs] = slots;
+  // A slot that was claimed since the look refuses to stand for the row; then the one before it does.
+  for (let count = slots.length; count > 0; count--) {
+    const lastMs = slots[count - 1];
+    if (fromMs === undefined || lastMs === undefined) break;
+    const answer = await deps.table.write(
+      markAbsent({
+        occurrence: { subject: job.subject, slotKey: slotKeyOf(lastMs) },
+        state,
+        reason,
+        nowMs: deps.clock.nowMs(),
+        trigger: "watchdog",
+        ...(count > 1 ? { range: { count, fromMs } } : {}),
+      }),
+    );
+    if (answer.written) return count;
+  }
+  return 0;
+};
+
+const markEach = async (deps: Deps, job: JobDefinition, { slots, state, reason }: Marks): Promise<number> => {
+  let count = 0;
+  for (const slotMs of slots) count += await markRange(deps, job, { slots: [slotMs], state, reason });
+  return count;
+};
+
 const markAll = async (deps: Deps, job: JobDefinition, { slots, state, reason }: Marks): Promise<void> => {
   const [firstMs] = slots;
   const lastMs = slots.at(-1);
   if (firstMs === undefined || lastMs === undefined) return;
-  const mark = { state, reason, nowMs: deps.clock.nowMs(), trigger: "watchdog" } as const;
-  const occurrenceAt = (slotMs: number): Occurrence => ({ subject: job.subject, slotKey: slotKeyOf(slotMs) });
-  if (slots.length > MAX_MISSED_RECORDS) {
-    const range = { count: slots.length, fromMs: firstMs };
-    await deps.table.write(markAbsent({ ...mark, occurrence: occurrenceAt(lastMs), range }));
-  } else {
-    for (const slotMs of slots)
-      await deps.table.write(markAbsent({ ...mark, occurrence: occurrenceAt(slotMs) }));
-  }
+  const mark = slots.length > MAX_MISSED_RECORDS ? markRange : markEach;
+  const count = await mark(deps, job, { slots, state, reason });
+  if (count === 0) return;
   deps.journal.notice(state === "missed" ? "warn" : "info", state, {
     job: job.name,
-    count: slots.length,
+    count,
     from: shortIsoOf(firstMs),
     to: shortIsoOf(lastMs),
     reason,

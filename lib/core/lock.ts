@@ -39,6 +39,8 @@ export interface Holder {
   readonly owner: string;
   readonly atMs: number;
   readonly class: Class;
+  /** Who sent its message once more, if anybody did. */
+  readonly nudgedBy: string | undefined;
 }
 
 export interface Waiter {
@@ -68,6 +70,7 @@ export const holdersOf = (lock: Item | undefined): readonly Holder[] =>
               owner: String(value["o"]),
               atMs: Number(value["at"]),
               class: classOf(value["c"]),
+              nudgedBy: value["n"] === undefined ? undefined : String(value["n"]),
             },
           ]
         : [],
@@ -171,11 +174,15 @@ export const joinWaiters = ({ occurrence, epoch, class: itsClass }: Contender): 
 };
 
 /** Before a holder's message is sent once more: refused when somebody else has just sent it. */
-export const nudgeHolder = (subject: string, holder: Holder, nowMs: number): Write => {
+export const nudgeHolder = (
+  subject: string,
+  holder: Holder,
+  { nowMs, token }: { readonly nowMs: number; readonly token: string },
+): Write => {
   const its = holderAttribute(holder.slotKey);
   return {
     key: lockKey(subject),
     condition: all(exists(its), equals([its, "e"], holder.epoch), equals([its, "at"], holder.atMs)),
-    changes: [set([its, "at"], nowMs)],
+    changes: [set([its, "at"], nowMs), set([its, "n"], token)],
   };
 };

@@ -501,8 +501,12 @@ export const askToStop = (occurrence: Occurrence, epoch: number, nowMs: number):
 });
 
 /** Before a message is sent once more: refused when somebody else has just sent it. */
-export const nudge = (occurrence: Occurrence, seenAtMs: number | undefined, nowMs: number): Write => ({
+export const nudge = (
+  occurrence: Occurrence,
+  seenAtMs: number | undefined,
+  { nowMs, token }: { readonly nowMs: number; readonly token: string },
+): Write => ({
   key: runKey(occurrence),
   condition: seenAtMs === undefined ? absent("nudgedAtMs") : equals("nudgedAtMs", seenAtMs),
-  changes: [set("nudgedAtMs", nowMs), increment("nudges", 1)],
+  changes: [set("nudgedAtMs", nowMs), set("nudgedBy", token), increment("nudges", 1)],
 });

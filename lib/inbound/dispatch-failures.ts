@@ -43,14 +43,19 @@ export const redispatchEach =
     return { batchItemFailures };
   };
 
+/** Will it fail so again, however often? */
+const isHopeless = (error: unknown): error is Error =>
+  error instanceof InvalidInput ||
+  error instanceof SyntaxError ||
+  (error instanceof AggregateError && error.errors.every(isHopeless));
+
 const redispatch = async (deps: FailureDeps, { messageId, body, attributes }: SQSRecord): Promise<void> => {
   try {
     const { event, requestId } = failedIn(body);
     // Under the same request the claims that were made are known as our own, and what was not sent is sent now.
     await dispatch(deps, event, requestId ?? `redispatch-${messageId}`);
   } catch (error) {
-    const hopeless = error instanceof InvalidInput || error instanceof SyntaxError;
-    if (!hopeless) {
+    if (!isHopeless(error)) {
       const why = error instanceof BelfryError ? error.message : String(error);
       deps.journal.notice("error", "message-failed", { messageId, why });
       throw error;

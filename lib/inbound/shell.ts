@@ -1,5 +1,6 @@
 import middy from "@middy/core";
 import type { Context } from "aws-lambda";
+import { errorFacts } from "../core/json-safe.ts";
 import type { Journal } from "../ports/journal.ts";
 
 /** What our handlers read of a Lambda context. */
@@ -15,10 +16,9 @@ export const shell = <Event, Result>(
 ): ((event: Event, invocation: Invocation) => Promise<Result>) => {
   const wrapped = middy<Event, Result, Error, Context>({ timeoutEarlyInMillis: 0 })
     .onError(({ error, context }) => {
-      journal.notice("error", "invocation-failed", {
-        requestId: context.awsRequestId,
-        why: error ? `${error.name}: ${error.message}` : "unknown",
-      });
+      const { name, message, stack } = errorFacts(error);
+      const why = stack ?? `${name}: ${message}`;
+      journal.notice("error", "invocation-failed", { requestId: context.awsRequestId, why });
     })
     .handler(handler);
   // The embedded stack has no whole context to give; with the early time-out off, nobody reads the rest of it.

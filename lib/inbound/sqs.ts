@@ -1,12 +1,13 @@
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
 import { readOrKeep } from "../app/dead-letters.ts";
 import type { Deps } from "../app/deps.ts";
+import { errorFacts } from "../core/json-safe.ts";
 import type { RunMessage } from "../core/message.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../core/time.ts";
 import type { Deliveries, Settlement } from "../ports/run-queue.ts";
 
-/** A message can be hidden for 12 h from its receive; the margin is for the time since then. */
-const LONGEST_WAIT_MS = 12 * HOUR_MS - 5 * MINUTE_MS;
+/** A message can be hidden for 12 h from its receive; the margin is for the attempt since then, up to 15 minutes. */
+const LONGEST_WAIT_MS = 12 * HOUR_MS - 20 * MINUTE_MS;
 
 export type SqsHandler = (event: SQSEvent) => Promise<SQSBatchResponse>;
 
@@ -54,15 +55,21 @@ const settle = async (
 
 const hide = async (deps: SqsDeps, record: SQSRecord, afterMs: number): Promise<void> => {
   const queueUrl = deps.queueUrlOf(record.eventSourceARN);
-  if (queueUrl === undefined) return;
   // At least a second: zero would bring the message back before this invocation has ended.
   const seconds = Math.max(1, Math.ceil(Math.min(afterMs, LONGEST_WAIT_MS) / SECOND_MS));
-  await deps.deliveries.hide({ queueUrl, receiptHandle: record.receiptHandle }, seconds);
+  const delivered = queueUrl && { queueUrl, receiptHandle: record.receiptHandle };
+  const answer = delivered ? await deps.deliveries.hide(delivered, seconds) : { hidden: false };
+  if (answer.hidden) return;
+  // Nothing is lost: it comes back with the queue's own visibility, or the watchdog sends it.
+  deps.journal.notice("warn", "not-hidden", { messageId: record.messageId, seconds });
 };
 
 /** Something did not answer: the message comes back with the queue's visibility, or the watchdog sends it. */
 const failedBy = (deps: SqsDeps, record: SQSRecord, error: unknown): Settlement => {
-  const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  deps.journal.notice("error", "message-failed", { messageId: record.messageId, why });
+  const { name, message, stack } = errorFacts(error);
+  deps.journal.notice("error", "message-failed", {
+    messageId: record.messageId,
+    why: stack ?? `${name}: ${message}`,
+  });
   return failed;
 };

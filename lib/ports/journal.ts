@@ -37,6 +37,7 @@ export type NoticeCode =
   | "expired"
   | "skipped"
   | "message-failed"
+  | "not-hidden"
   | "invocation-failed"
   | "watchdog-pass";
 

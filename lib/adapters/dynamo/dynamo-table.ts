@@ -18,6 +18,7 @@ type Attributes = Record<string, AttributeValue>;
 
 /** BatchGetItem takes 100 keys a call. See https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html */
 const KEYS_PER_CALL = 100;
+const MAX_ROUNDS = 8;
 
 const itemOf = (attributes: Attributes): Item => unmarshall(attributes) as Record<string, Value>;
 const keyOf = ({ pk, sk }: Key): Attributes => marshall({ pk, sk });
@@ -25,7 +26,6 @@ const keyOf = ({ pk, sk }: Key): Attributes => marshall({ pk, sk });
 /** A refusal is an answer, and a call that DynamoDB cannot read is our own fault: neither means "try again". */
 const isAnswer = (error: unknown): boolean =>
   error instanceof ConditionalCheckFailedException ||
-  error instanceof Unavailable ||
   (error instanceof Error && error.name === "ValidationException");
 
 /** What the store says by its own error becomes the one error callers know. */
@@ -81,7 +81,9 @@ export const dynamoTable = (db: DynamoDBClient, TableName: string): Table => {
   const getChunk = async (keys: readonly Key[]): Promise<Item[]> => {
     const found: Item[] = [];
     let wanted: Attributes[] = keys.map(keyOf);
-    while (wanted.length > 0) {
+    for (let round = 0; wanted.length > 0; round++) {
+      // Unprocessed keys mean throttling: whoever asked may come again later.
+      if (round === MAX_ROUNDS) throw new Unavailable("table_unavailable", "the table left keys unread");
       const answer = await asked("get many", () =>
         db.send(new BatchGetItemCommand({ RequestItems: { [TableName]: { Keys: wanted } } })),
       );

@@ -8,6 +8,7 @@ import { errorFacts } from "../../core/json-safe.ts";
 import type { ErrorFacts } from "../../ports/attempts.ts";
 import { heapLimits } from "./memory.ts";
 import type { FromThread, ThreadData, ToThread } from "./messages.ts";
+import { letGoOfPipes } from "./pipes.ts";
 
 export interface CarrierOptions {
   readonly file: URL;
@@ -81,6 +82,7 @@ export const processCarrier = ({ file, data, memoryMb, onMessage, onLine }: Carr
     outOfMemory ||= /^FATAL ERROR: .*(?:heap|memory)/.test(line);
     if (!dying) onLine(line);
   });
+  child.once("exit", () => letGoOfPipes(child));
   const exited = Promise.all([
     once(child, "exit"),
     once(child, "disconnect"),

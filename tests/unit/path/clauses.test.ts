@@ -103,6 +103,8 @@ test("only what is listed, and waits for nobody, can be dismissed", () => {
 });
 
 test("whoever saw no nudge sends only where nobody has nudged", () => {
-  expect(accepted(nudge(occurrence, undefined, NOW), { st: "queued" })).toBe(true);
-  expect(accepted(nudge(occurrence, undefined, NOW), { st: "queued", nudgedAtMs: NOW })).toBe(false);
+  expect(accepted(nudge(occurrence, undefined, { nowMs: NOW, token: "t" }), { st: "queued" })).toBe(true);
+  expect(
+    accepted(nudge(occurrence, undefined, { nowMs: NOW, token: "t" }), { st: "queued", nudgedAtMs: NOW }),
+  ).toBe(false);
 });

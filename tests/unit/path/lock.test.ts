@@ -93,7 +93,11 @@ const rows: readonly Row[] = [
   ],
   [
     "a holder is nudged by one of those who saw the same last send",
-    nudgeHolder("job", { slotKey: B, epoch: 1, owner: "x", atMs: 5, class: 0 }, 9),
+    nudgeHolder(
+      "job",
+      { slotKey: B, epoch: 1, owner: "x", atMs: 5, class: 0, nudgedBy: undefined },
+      { nowMs: 9, token: "t" },
+    ),
     [holder(B)],
     [undefined, {}, holder(A), holder(B, 2), holder(B, 1, 6)],
   ],

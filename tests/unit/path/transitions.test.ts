@@ -218,13 +218,13 @@ const rows: readonly Row[] = [
   ],
   [
     "a first nudge needs that nobody has nudged",
-    nudge(occurrence, undefined, NOW),
+    nudge(occurrence, undefined, { nowMs: NOW, token: "t" }),
     [queued],
     [{ ...queued, nudgedAtMs: 1 }],
   ],
   [
     "a further nudge needs that nobody has nudged since",
-    nudge(occurrence, NOW - 5, NOW),
+    nudge(occurrence, NOW - 5, { nowMs: NOW, token: "t" }),
     [{ ...queued, nudgedAtMs: NOW - 5 }],
     [queued, { ...queued, nudgedAtMs: NOW - 4 }],
   ],
