@@ -166,7 +166,7 @@ const beginFaults = faultsIn("lib/app/begin.ts", [
 const attemptFaults = faultsIn("lib/app/attempt.ts", [
   [
     "a lost lease is recorded all the same",
-    "  if (keeper.lost()) return afterLostLease(deps, visit);\n",
+    "  if (keeper.lost()) return afterLostLease(deps, visit, keeper.why());\n",
     "",
     "who lost the lease writes nothing more",
   ],
@@ -217,8 +217,8 @@ const leaseFaults = faultsIn("lib/app/lease.ts", [
   ],
   [
     "a renewal is believed before its answer",
-    "    const answer = await table.write(renew(holding, wantedMs, held.progress())).catch(() => undefined);",
-    "    untilMs = wantedMs;\n    guard.cancel();\n    guard = armGuard();\n    const answer = await table.write(renew(holding, wantedMs, held.progress())).catch(() => undefined);",
+    "    const answer = await table.write(renew(holding, wantedMs, held.progress()))",
+    "    untilMs = wantedMs;\n    guard.cancel();\n    guard = armGuard();\n    const answer = await table.write(renew(holding, wantedMs, held.progress()))",
     ONE_ATTEMPT,
   ],
   [
@@ -235,8 +235,8 @@ const leaseFaults = faultsIn("lib/app/lease.ts", [
   ],
   [
     "a lost lease leaves its handler running",
-    "    held.running.stop(why);\n",
-    "    void why;\n",
+    "    held.running.stop(reason);\n",
+    "    void reason;\n",
     ONE_ATTEMPT,
   ],
   [

@@ -95,8 +95,8 @@ const recordFaults = faultsIn("lib/app/record.ts", [
     "a result knows its own success",
   ],
   [
-    "a run that was asked to stop succeeds with what it returned",
-    'lease.item["cancelAtMs"] !== undefined || (end.kind === "stopped" && cancelled)',
+    "a handler that obeyed a wish to stop has failed its attempt",
+    'end.kind === "stopped" && cancelled',
     'end.kind === "stopped" && cancelled && ended.endedAtMs < 0',
     "a cancelled run ends",
   ],

@@ -229,7 +229,7 @@ const lookFaults = faultsIn("lib/app/looks.ts", [
   ["a holder is never sent again", "    await sendHolderAgain(deps, open, holder);\n", "", LOST],
   [
     "one in line is never woken by the watchdog",
-    "    await claimAndSend(deps, askOf(deps, open), deps.random.token());\n",
+    "    if (isLocked(job)) await claimAndSend(deps, askOf(deps, open), deps.random.token());\n    else await send(deps, open);\n",
     "",
     LOST,
   ],
@@ -241,8 +241,8 @@ const lookFaults = faultsIn("lib/app/looks.ts", [
   ],
   [
     "the watchdog sends, whoever sent just now",
-    "  if (answer.written) await send(deps, open);\n};\n\nconst sendHolderAgain",
-    "  void answer;\n  await send(deps, open);\n};\n\nconst sendHolderAgain",
+    '  if (answer.written || answer.item?.["nudgedBy"] === token) await send(deps, open);\n',
+    "  void answer;\n  await send(deps, open);\n",
     "two passes send the same run",
   ],
   [
