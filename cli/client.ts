@@ -107,7 +107,7 @@ export const connect = (options: { readonly stage?: string; readonly data?: stri
   if (options.stage !== undefined)
     throw new NoStack(
       "stage_unreachable",
-      `stage "${options.stage}" cannot be reached: this version deploys no stages`,
+      `stage "${options.stage}" cannot be reached: the command line of this version talks to the local stack only`,
       'leave out --stage to talk to the local stack ("npx belfry dev")',
     );
   const stack = findStack(options.data);

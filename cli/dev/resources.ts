@@ -1,5 +1,6 @@
 import type { Manifest } from "../../lib/core/job.ts";
 import { functionTimeoutMs as timeoutOfPool } from "../../lib/core/pool.ts";
+import { maxReceiveCount } from "../../lib/core/retry.ts";
 import { DAY_MS, SECOND_MS } from "../../lib/core/time.ts";
 
 /** The stage that runs on a laptop. */
@@ -8,14 +9,13 @@ export const REGION = "us-east-1";
 /** The account that both emulators, and those one attaches to, put into ARNs. */
 export const ACCOUNT_ID = "000000000000";
 export const TABLE_NAME = `belfry-${STAGE}`;
-export const DISPATCH_FAILURES = `belfry-${STAGE}-dispatch-failures`;
+export const DISPATCH_FAILURES = `belfry-${STAGE}_dispatch-failures`;
 
-/** More deliveries than any run's attempts, crashes and looks together: only what no worker can end goes over. */
-const MAX_RECEIVE_COUNT = 28;
 const RETENTION_SECONDS = (14 * DAY_MS) / SECOND_MS;
 
 export const poolQueue = (pool: string): string => `belfry-${STAGE}-${pool}`;
-export const deadLetterQueue = (pool: string): string => `belfry-${STAGE}-${pool}-dead`;
+// Names of pools have no underscore, so no pool's queue can have the name of another's dead letters.
+export const deadLetterQueue = (pool: string): string => `belfry-${STAGE}-${pool}_dead`;
 export const functionName = (name: string): string => `belfry-${STAGE}-${name}`;
 export const functionArn = (name: string): string =>
   `arn:aws:lambda:${REGION}:${ACCOUNT_ID}:function:${functionName(name)}`;
@@ -47,7 +47,7 @@ export const poolQueues = (manifest: Manifest, pool: string): readonly QueueSpec
         MessageRetentionPeriod: String(RETENTION_SECONDS),
         RedrivePolicy: JSON.stringify({
           deadLetterTargetArn: queueArn(dead),
-          maxReceiveCount: MAX_RECEIVE_COUNT,
+          maxReceiveCount: maxReceiveCount(manifest.jobs.filter((job) => job.pool === pool)),
         }),
       },
     },

@@ -20,10 +20,11 @@ import type { Key } from "./write.ts";
  * Index `bad` (sparse): `badMonth` / `badKey`, only on runs that ended otherwise than `succeeded` or `skipped`, or
  * are parked.
  *
- * RUN: `v st ep fence own leaseUntilMs attempts crashes nextAttemptAtMs cancelAtMs claimedAtMs nudgedAtMs nudges
- * startedAtMs endedAtMs trigger reason blockedBy input result error tries dup staleResults cont contAtMs progress
- * expiresAtS`.
- * LOCK: per holder `h#<slotKey>` = `{e, o, at, c}`; `held`; `w`, a set of `<class>~<slotKey>~<epoch>`; `top`.
+ * RUN: `v st ep fence own leaseUntilMs attempts crashes nextAttemptAtMs cancelAtMs claimedAtMs reopenedAtMs
+ * nudgedAtMs nudgedBy nudges startedAtMs attemptAtMs endedAtMs dismissedAtMs trigger reason blockedBy input sideInput
+ * result sideResult error sideError tries dup staleResults cont contAtMs progress rangeCount rangeFromMs badMonth
+ * badKey expiresAtS`.
+ * LOCK: per holder `h#<slotKey>` = `{e: epoch, o: owner, at: claimed or sent again, in ms, c: class, n: nudged by}`; `held`; `w`, a set of `<class>~<slotKey>~<epoch>`; `top`.
  */
 export const ITEM_VERSION = 1;
 
