@@ -106,7 +106,14 @@ const fail = async (deps: WorkDeps, ended: Ended, failure: Failure): Promise<Set
   return afterWaiting(deps, ended, { answer, nextAttemptAtMs, error });
 };
 
+/** Nothing loops for ever: a handler that puts its work off more often than that does not see its end. */
+const MAX_SNOOZES = 1_000;
+
 const putOff = async (deps: WorkDeps, ended: Ended, waitMs: number): Promise<Settlement> => {
+  if (Number(ended.lease.item["snoozes"] ?? 0) >= MAX_SNOOZES) {
+    const reason = `it was put off ${MAX_SNOOZES} times without an end`;
+    return close(deps, ended, { state: "dead", reason, failed: true, error: endless("snooze", MAX_SNOOZES) });
+  }
   const nextAttemptAtMs = ended.endedAtMs + waitMs;
   const answer = await repeated(() =>
     deps.table.write(snooze(ended.holding, { nextAttemptAtMs, tries: triesOf(ended), ...progressOf(ended) })),
@@ -160,7 +167,12 @@ const continueLater = async (
   const { holding, endedAtMs, lease } = ended;
   if (Number(lease.item["cont"] ?? 0) >= MAX_PIECES) {
     const reason = `it went on ${MAX_PIECES} times without an end`;
-    return close(deps, ended, { state: "dead", reason, failed: true, error: ENDLESS });
+    return close(deps, ended, {
+      state: "dead",
+      reason,
+      failed: true,
+      error: endless("continueLater", MAX_PIECES),
+    });
   }
   if (state !== undefined && !(await saved(ended, state))) return stale(deps, ended);
   const piece = { nowMs: endedAtMs, tries: triesOf(ended), ...progressOf(ended) };
@@ -173,10 +185,10 @@ const continueLater = async (
   return askForNext(deps, ended.visit);
 };
 
-const ENDLESS: ShortError = {
+const endless = (outcome: "snooze" | "continueLater", times: number): ShortError => ({
   name: "EndlessRun",
-  message: `continueLater was returned ${MAX_PIECES} times; does the handler see that it is done?`,
-};
+  message: `${outcome} was returned ${times} times; does the handler see that it is done?`,
+});
 
 /** False: another attempt has the run. */
 const saved = async ({ kept }: Ended, state: Json): Promise<boolean> => {

@@ -22,7 +22,7 @@ import type { Key } from "./write.ts";
  *
  * RUN: `v st ep fence own leaseUntilMs attempts crashes nextAttemptAtMs cancelAtMs claimedAtMs reopenedAtMs
  * nudgedAtMs nudgedBy nudges startedAtMs attemptAtMs endedAtMs dismissedAtMs trigger reason blockedBy input sideInput
- * result sideResult error sideError tries dup staleResults cont contAtMs progress rangeCount rangeFromMs badMonth
+ * result sideResult error sideError tries dup staleResults snoozes cont contAtMs progress rangeCount rangeFromMs badMonth
  * badKey expiresAtS`.
  * LOCK: per holder `h#<slotKey>` = `{e: epoch, o: owner, at: claimed or sent again, in ms, c: class, n: nudged by}`; `held`; `w`, a set of `<class>~<slotKey>~<epoch>`; `top`.
  */

@@ -224,14 +224,14 @@ export const runFaults = faultsIn("lib/core/transitions.ts", [
   ],
   [
     "a snooze without the fence",
-    'condition: all(held(fence), absent("cancelAtMs")),\n  changes: [\n    set("st", "waiting"),\n    set("nextAttemptAtMs", until',
-    'condition: absent("cancelAtMs"),\n  changes: [\n    set("st", "waiting"),\n    set("nextAttemptAtMs", until',
+    'condition: all(held(fence), absent("cancelAtMs")),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',
+    'condition: absent("cancelAtMs"),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',
     STALE,
   ],
   [
     "a snooze forgets that it was asked to stop",
-    'condition: all(held(fence), absent("cancelAtMs")),\n  changes: [\n    set("st", "waiting"),\n    set("nextAttemptAtMs", until',
-    'condition: held(fence),\n  changes: [\n    set("st", "waiting"),\n    set("nextAttemptAtMs", until',
+    'condition: all(held(fence), absent("cancelAtMs")),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',
+    'condition: held(fence),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',
     "a cancelled run goes on",
   ],
   [

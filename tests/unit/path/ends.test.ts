@@ -293,3 +293,20 @@ test("a lock that a crash left behind is freed by the next visit of the message"
   expect(await env.lock("single")).toMatchObject({ held: 0 });
   expect(env.attempts).toHaveLength(1);
 });
+
+test("a handler that snoozes for ever ends dead after a thousand times", async () => {
+  const env = setup({
+    now: "2026-10-08T02:00:01Z",
+    jobs: [definition({ name: "sleepy", overlap: "allow", schedules: ["0 2 * * *"] })],
+  });
+  env.handle(() => ({ kind: "snooze", waitMs: 1_000 }));
+  await env.deliver("2026-10-08T02:00:00Z", ["sleepy"]);
+  const message = env.lastSent();
+  let snoozes = 0;
+  while ((await env.work(message)).kind === "return") {
+    snoozes += 1;
+    await env.moveBy(1_000);
+  }
+  expect(snoozes).toBe(1_000);
+  expect(await env.run(message)).toMatchObject({ st: "dead", error: { name: "EndlessRun" } });
+});
