@@ -141,3 +141,36 @@ test("a retried run whose older entry gets the lock before it joins the line giv
   expect(await holding()).toEqual([slot(2).slotKey]);
   expect(env.lastSent()).toMatchObject({ slotKey: slot(2).slotKey, epoch: 2 });
 });
+
+test("a waiter that has the lock already leaves the line, and is not sent again", async () => {
+  const job = jobWith({ max: 2, whenFull: "queue" });
+  const { env, holding, waiting, sent } = make(job);
+  await env.put(lockKey("job"), {
+    held: 1,
+    [`h#${slot(1).slotKey}`]: { e: 1, o: "somebody", at: 1, c: 0 },
+    w: new Set([`0~${slot(1).slotKey}~1`]),
+  });
+  // Looking again for ever would be no answer either.
+  for (let calls = 0; calls < 20; calls++) env.meanwhile("write", onLock, async () => undefined);
+  env.fail("write", "down", onLock);
+  await release(env.deps, { job, occurrence: slot(3), epoch: 1 });
+  expect([await holding(), await waiting(), sent()]).toEqual([[slot(1).slotKey], [], []]);
+});
+
+test("a release of an earlier attempt set leaves the later one in line", async () => {
+  const job = jobWith("skip");
+  const { env, byHand, waiting } = make(job);
+  await byHand(1);
+  await env.put(lockKey("job"), { w: new Set([`1~${slot(2).slotKey}~2`]) });
+  await env.put(runKey(slot(2)), { st: "queued", ep: 2, trigger: "manual" });
+  await release(env.deps, { job, occurrence: slot(2), epoch: 1 });
+  expect(await waiting()).toEqual([slot(2).slotKey]);
+});
+
+test("a holder is over only when its own attempt set is", async () => {
+  const { env, live, holding } = make(jobWith("skip"));
+  await env.put(runKey(slot(1)), { st: "dead", ep: 1, trigger: "schedule" });
+  await env.put(lockKey("job"), { held: 1, [`h#${slot(1).slotKey}`]: { e: 2, o: "retry", at: 1, c: 0 } });
+  expect(await live(2)).toBe("skipped");
+  expect(await holding()).toEqual([slot(1).slotKey]);
+});
