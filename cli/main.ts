@@ -74,11 +74,11 @@ const wantsJson = (argv: readonly string[]): boolean => {
   return (end === -1 ? argv : argv.slice(0, end)).includes("--json");
 };
 
-// A reader that had enough (`| head`) is no failure of ours.
+// A reader that had enough (`| head`), or a terminal that was closed, is no failure of ours.
 const allowClosedPipe = (): void => {
   for (const stream of [process.stdout, process.stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
+      if (error.code !== "EPIPE" && error.code !== "EIO") throw error;
     });
 };
 

@@ -11,7 +11,7 @@ export interface StopSignals {
 }
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** One Ctrl-C may come twice: from the terminal to the whole group, and from npm, which passes it on. */
+/** A closed terminal may say so more than once; only a person hurries. One Ctrl-C may come twice: from the terminal to the whole group, and from npm, which passes it on. */
 const SAME_WISH_MS = 1_000;
 const PARENT_LOOK_MS = 1_000;
 
@@ -38,7 +38,7 @@ export const listenForStop = (clock: Clock): StopSignals => {
     if (askedAtMs === undefined) {
       askedAtMs = clock.nowMs();
       first.resolve(name);
-    } else if (clock.nowMs() - askedAtMs >= SAME_WISH_MS) second.resolve(name);
+    } else if (name !== "SIGHUP" && clock.nowMs() - askedAtMs >= SAME_WISH_MS) second.resolve(name);
   };
   const stopWatching = watchNpm(() => {
     if (askedAtMs === undefined) wish("npm ended");

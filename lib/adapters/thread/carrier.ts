@@ -87,7 +87,11 @@ export const processCarrier = ({ file, data, memoryMb, onMessage, onLine }: Carr
     once(child, "exit"),
     once(child, "disconnect"),
     ...[child.stdout, child.stderr].map((stream) => stream && once(stream, "close")),
-  ]).then(([[code]]): Exit => ({ exitCode: typeof code === "number" ? code : 1, outOfMemory }));
+  ]).then(([[code, signal]]): Exit => {
+    if (typeof signal !== "string" || outOfMemory) return { exitCode: Number(code ?? 1), outOfMemory };
+    const error = { name: "ProcessKilled", message: `the handler's process was killed by ${signal}` };
+    return { exitCode: 1, outOfMemory, error };
+  });
   return {
     exited,
     // A child that has just ended takes no message, which its exit will tell.

@@ -24,6 +24,7 @@ const ofThread = (port: NonNullable<typeof parentPort>): Channel => ({
 const ofProcess = (): Channel => {
   const send = process.send?.bind(process);
   if (!send) throw new Error("this module runs in a worker thread or a child process of ours");
+  leaveSignalsToParent();
   endWithParent();
   return {
     data: JSON.parse(process.argv[2] ?? "{}"),
@@ -31,6 +32,11 @@ const ofProcess = (): Channel => {
     leave: (message) => void send(message, undefined, undefined, () => process.exit(1)),
     listen: (onMessage) => void process.on("message", (message: ToThread) => onMessage(message)),
   };
+};
+
+/** A terminal signals the whole group: whether a running attempt may finish is for the process that keeps its lease. */
+const leaveSignalsToParent = (): void => {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => undefined);
 };
 
 /** How often a child whose event loop may be blocked looks whether its parent is still there. */

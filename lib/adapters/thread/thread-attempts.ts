@@ -154,8 +154,8 @@ const endOfDeath = ({ error, exitCode, outOfMemory, asked }: ThreadDeath): Attem
   if (outOfMemory)
     return {
       kind: "out-of-memory",
-      error: { name: "OutOfMemory", message: "the handler used up the memory of its thread" },
+      error: { name: "OutOfMemory", message: "the handler used up the memory that its pool gives it" },
     };
-  const exit = { name: "ProcessExit", message: `the handler ended its thread: process.exit(${exitCode})` };
+  const exit = { name: "ProcessExit", message: `the handler called process.exit(${exitCode})` };
   return { kind: "exited", error: error ?? exit };
 };
