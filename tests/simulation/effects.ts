@@ -26,10 +26,16 @@ export const sideEffects = (table: Table) => {
 
   return {
     done,
-    /** As `ctx.once` does it. */
-    once: async (runId: string, services: AttemptServices, process: Process, key: string): Promise<void> => {
+    /** As `ctx.once` does it; something may happen between the effect and its record. */
+    once: async (
+      runId: string,
+      services: AttemptServices,
+      process: Process,
+      { key, between }: { readonly key: string; readonly between?: () => void },
+    ): Promise<void> => {
       if ((await services.recallEffect(key)) !== undefined) return;
       await act(runId, process, key);
+      between?.();
       await services.recordEffect(key, { result: done.length });
     },
   };

@@ -92,7 +92,7 @@ export const simulatedAttempts: Handlers = (universe, process, traces) => ({
     const throws = random.chance(universe.faults()["throw"] ?? 0);
     const failed = (): void => end({ kind: "threw", error: FAILURE, permanent: false });
     const last = (): void => (throws ? failed() : end({ kind: "returned", result: number }));
-    const once = (key: string) => traces.effects.once(request.runId, services, process, key);
+    const once = (key: string) => traces.effects.once(request.runId, services, process, { key });
     const inSteps = (): void =>
       void workInSteps(universe, services, once).then(
         (left) => (left === undefined ? last() : end(left)),

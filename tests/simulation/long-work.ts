@@ -30,8 +30,8 @@ const workOn = async (
   once: (key: string) => Promise<void>,
 ): Promise<AttemptEnd> => {
   let next = Number((await services.loadState()) ?? 0);
-  const until = Math.min(PIECES, next + PIECES_PER_INVOCATION);
-  if (next === until) return { kind: "returned", result: next };
+  if (next === PIECES) return { kind: "returned", result: next };
+  const until = next - (next % PIECES_PER_INVOCATION) + PIECES_PER_INVOCATION;
   while (next < until) {
     await waited(process, random.whole(100, 20_000));
     await once(keyOf(next));
@@ -42,7 +42,7 @@ const workOn = async (
   return { kind: "continue", state: next };
 };
 
-/** A worker that is killed, by its share of `faults().kill`, at any moment of an attempt. */
+/** A worker that is killed, by its share of `faults().kill`, at any moment of an attempt; and after an effect. */
 const longHandlers: Handlers = (universe, process, traces) => ({
   start(request, services) {
     const { random } = universe;
@@ -51,7 +51,10 @@ const longHandlers: Handlers = (universe, process, traces) => ({
     if (random.chance(universe.faults()["kill"] ?? 0)) {
       process.timers.after(random.whole(0, 45_000), process.kill);
     }
-    const once = (key: string) => traces.effects.once(request.runId, services, process, key);
+    const between = (): void => {
+      if (random.chance((universe.faults()["kill"] ?? 0) / 10)) process.kill();
+    };
+    const once = (key: string) => traces.effects.once(request.runId, services, process, { key, between });
     if (random.chance(universe.faults()["throw"] ?? 0)) process.timers.after(random.whole(1, 30_000), failed);
     void workOn(universe, process, services, once).then(end, failed);
     process.timers.after(request.timeoutMs, () => end({ kind: "timed-out", error: FAILURE }));
