@@ -19,7 +19,8 @@ const convert = (value: unknown, above: readonly object[]): Json | undefined => 
     case "boolean":
       return value;
     case "number":
-      return Number.isFinite(value) ? value : String(value);
+      // JSON has no negative zero.
+      return Number.isFinite(value) ? value + 0 : String(value);
     case "bigint":
     case "symbol":
       return String(value);

@@ -22,6 +22,10 @@ test("anything at all becomes something that JSON can carry", () => {
   );
 });
 
+test("negative zero is zero, as JSON has it", () => {
+  expect(toJson([-0])).toEqual([0]);
+});
+
 test("the same object twice is no cycle; itself inside itself is", () => {
   const shared = { a: 1 };
   expect(toJson([shared, shared])).toEqual([{ a: 1 }, { a: 1 }]);
