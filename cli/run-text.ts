@@ -26,6 +26,7 @@ const timePairs = (run: RunView, zone: string): readonly Pair[] => [
   ["slot", bothTexts(run.slot, zone)],
   ["queued", bothTexts(run.queuedAt, zone)],
   ["started", bothTexts(run.startedAt, zone)],
+  ...optional("next try", run.nextAttemptAt === undefined ? undefined : bothTexts(run.nextAttemptAt, zone)),
   ["finished", bothTexts(run.finishedAt, zone)],
   ...optional("took", run.durationMs === null ? undefined : spanText(run.durationMs)),
   ...optional("late by", run.latenessMs === null ? undefined : spanText(run.latenessMs)),

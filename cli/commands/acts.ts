@@ -16,7 +16,10 @@ const actOn = async (operate: Operate, runId: string, act: Act): Promise<readonl
   try {
     const path = `/v1/runs/${encodeURIComponent(runId)}/${act.path}`;
     const { run } = await operate.post<ActAnswer>(path, act.body ?? {});
-    if (!act.json) printLines([`${run.state} ${run.runId}`]);
+    if (!act.json)
+      printLines([
+        act.path === "dismiss" ? `dismissed ${run.runId} (${run.state})` : `${run.state} ${run.runId}`,
+      ]);
     return [run, EXIT.done];
   } catch (error) {
     if (!(error instanceof Conflict || error instanceof InvalidInput)) throw error;

@@ -9,6 +9,9 @@ import { addVerb, type CommonOptions, ending } from "../verb.ts";
 
 const HEADINGS = ["JOB", "HEALTH", "SCHEDULE", "ZONE", "NEXT (ZONE)", "NEXT (UTC)", "LAST OUTCOME"];
 
+const pausedText = ({ reason, until }: NonNullable<JobSummary["paused"]>, zone: string): string =>
+  `paused${until === undefined ? "" : ` until ${localText(until, zone)}`} (${reason})`;
+
 const rowOf = ({
   name,
   health,
@@ -19,7 +22,7 @@ const rowOf = ({
   lastRun,
 }: JobSummary): readonly string[] => [
   name,
-  paused === null ? health : `paused (${paused.reason})`,
+  paused === null ? health : pausedText(paused, timezone),
   inWords ?? "by hand only",
   timezone,
   nextSlot === null ? "-" : localText(nextSlot, timezone),

@@ -1,5 +1,6 @@
 import { InvalidInput } from "../core/errors.ts";
 import { type Occurrence, readRunId, slotKeyOf } from "../core/identity.ts";
+import { definitionKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import type { JobList } from "../core/job-list.ts";
 import type { RunView } from "../core/run.ts";
@@ -81,6 +82,12 @@ export const makeInspect = (deps: InspectDeps) => {
       const run = occurrence === undefined ? undefined : await readRun(occurrence);
       if (run === undefined) throw unknownRun(`${name} has no run yet`);
       return run;
+    },
+
+    /** Since when the job's schedule is as it is: earlier slots of it are nobody's business. Undefined = not known yet. */
+    scheduleSince: async ({ subject }: JobDefinition): Promise<number | undefined> => {
+      const definition = await deps.table.get(definitionKey(subject), { consistent: true });
+      return definition?.["sinceMs"] === undefined ? undefined : Number(definition["sinceMs"]);
     },
 
     /** The run of the job's slot, undefined where there is none. @throws InvalidInput `unknown_job`. */

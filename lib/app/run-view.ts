@@ -131,6 +131,7 @@ export const runViewOf = (item: Item, job: KnownJob, side: SideValues = {}): Run
   const range = rangeOf(item);
   const progress = progressIn(item);
   const { piece: pieces } = pieceNumber(item);
+  const nextAttemptAtMs = state === "waiting" ? numberIn(item, "nextAttemptAtMs") : undefined;
   const ownInput = item["input"] === undefined ? undefined : jsonOf(item["input"]);
   return {
     runId: runIdOf(occurrence),
@@ -142,6 +143,7 @@ export const runViewOf = (item: Item, job: KnownJob, side: SideValues = {}): Run
     attempts: attemptsOf(item),
     queuedAt: isoOrNull(numberIn(item, "claimedAtMs")),
     startedAt: isoOrNull(startedAtMs),
+    ...(nextAttemptAtMs === undefined ? {} : { nextAttemptAt: shortIsoOf(nextAttemptAtMs) }),
     finishedAt: isoOrNull(endedAtMs),
     durationMs: between(startedAtMs, endedAtMs),
     latenessMs: between(slotMs, startedAtMs),

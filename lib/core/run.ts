@@ -51,6 +51,8 @@ export interface RunView {
   readonly attempts: readonly AttemptView[];
   readonly queuedAt: string | null;
   readonly startedAt: string | null;
+  /** Of a waiting run: when its next attempt is due. */
+  readonly nextAttemptAt?: string;
   readonly finishedAt: string | null;
   /** From the first start to the end. */
   readonly durationMs: number | null;

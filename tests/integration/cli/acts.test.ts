@@ -81,7 +81,7 @@ test("a paused job says so in the list until it is resumed", async () => {
   expect(paused.json()).toMatchObject({ job: "idle", reason: "holiday", until: "2099-01-01T16:00:00Z" });
   const listed = (await belfry("list", "--json")).json() as readonly { name: string; paused: unknown }[];
   expect(listed.find(({ name }) => name === "idle")?.paused).toMatchObject({ reason: "holiday" });
-  expect((await belfry("list")).stdout).toContain("paused (holiday)");
+  expect((await belfry("list")).stdout).toContain("paused until 2099-01-02 00:00 (holiday)");
   expect((await belfry("resume", "idle")).code).toBe(0);
   expect((await belfry("resume", "idle")).code).toBe(3);
 });
