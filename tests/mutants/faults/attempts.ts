@@ -4,6 +4,10 @@ const ONE_ATTEMPT = "two attempts with a valid lease at once";
 const LOST = "an occurrence without an end";
 const PARKED = "a parked run waits for a person, and keeps its lock";
 
+/**
+ * Not planted, because it changes nothing but the number of writes: a take-over that does not know its own success looks
+ * again, and there finds its own start, or its own end of the run.
+ */
 const beginFaults = faultsIn("lib/app/begin.ts", [
   [
     "the end of a lease is computed after the answer",
@@ -144,22 +148,10 @@ const beginFaults = faultsIn("lib/app/begin.ts", [
     LOST,
   ],
   [
-    "an end by take-over whose answer was lost is somebody else's",
-    '    if (!answer.written && answer.item?.["own"] !== token) return "again";\n    return settled',
-    '    if (!answer.written) return "again";\n    return settled',
-    "a take-over knows its own success",
-  ],
-  [
     "a refused take-over enters the handler",
     '  if (!answer.written && answer.item?.["own"] !== token) return "again";\n  const lease',
     "  const lease",
     ONE_ATTEMPT,
-  ],
-  [
-    "a take-over whose answer was lost is somebody else's",
-    '  if (!answer.written && answer.item?.["own"] !== token) return "again";\n  const lease',
-    '  if (!answer.written) return "again";\n  const lease',
-    "a take-over knows its own success",
   ],
 ]);
 
