@@ -55,6 +55,7 @@ test("a waiting run shows what went wrong so far", async () => {
   const run = await inspect.run(RUN_ID);
   expect(run).toMatchObject({
     state: "waiting",
+    nextAttemptAt: expect.any(String),
     attempts: [{ n: 1, outcome: "failed", error: "no such host" }],
     error: { name: "TypeError", message: "no such host" },
     finishedAt: null,
