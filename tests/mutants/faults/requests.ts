@@ -1,7 +1,6 @@
 import { faultsIn } from "../planted.ts";
 
 const LOST = "an occurrence without an end";
-const PARKED = "a parked run waits for a person, and keeps its lock";
 const OVER = "a run that is over is touched";
 
 const operatorFaults = faultsIn("lib/app/operator.ts", [
@@ -142,14 +141,17 @@ const dispatchFaults = faultsIn("lib/app/dispatch.ts", [
   ],
 ]);
 
+/**
+ * Not planted, because it changes nothing but when the watchdog looks again: the wait for a live lease left out. The mark
+ * itself is refused by one (planted: "dead letters ignore a live lease").
+ */
 const removedFaults = faultsIn("lib/app/removed-jobs.ts", [
   [
-    "a removed job's run is ended under a live lease",
-    "  return leaseOverMs < nowMs ? 0 : leaseOverMs - nowMs + timings.leaseMs / 2;",
-    "  return leaseOverMs < nowMs ? 0 : 0;",
-    "a run is ended under its holder's hands",
+    "a removed job's parked run is looked at for ever",
+    '  if (state === "parked") return;\n',
+    "",
+    "a look comes to its end",
   ],
-  ["a removed job's parked run leaves the lock", '  if (state === "parked") return;\n', "", PARKED],
   [
     "a removed job's run leaves the lock before it is over",
     '    if (became === "refused") return lookAt(',
