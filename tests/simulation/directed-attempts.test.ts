@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { judgeDeadLetter } from "../../lib/app/dead-letters.ts";
+import { makeOperator } from "../../lib/app/operator.ts";
 import { lockKey, runKey } from "../../lib/core/items.ts";
 import type { JobDefinition } from "../../lib/core/job.ts";
 import type { RunMessage } from "../../lib/core/message.ts";
@@ -107,4 +108,26 @@ test("a letter of a run that has a record, and was never started by its deadline
   expect(await judgeDeadLetter(env.deps, message)).toEqual({ kind: "delete" });
   expect(await env.run(occurrence)).toMatchObject({ st: "expired" });
   expect(env.sent).toEqual([]);
+});
+
+test("a message of an earlier attempt set frees the entry that its set left in the lock", async () => {
+  const { env, message, put, holds } = make(single);
+  await holds(1);
+  await put({ st: "queued", ep: 2, trigger: "schedule" });
+  expect(await env.work(message)).toEqual({ kind: "delete" });
+  expect(await env.lock("single")).toMatchObject({ held: 0 });
+});
+
+test("a run that is stopped in its last attempt is cancelled, and has not failed", async () => {
+  const last = { ...side, retry: { ...side.retry, retries: 0 } };
+  const env = setup({ now: NOW, jobs: [last] });
+  const occurrence = at("side", SLOT);
+  await env.deliver(SLOT, ["side"]);
+  const visit = env.work(env.lastSent());
+  await env.settle();
+  await makeOperator(env.deps).cancel({ job: last, occurrence }, "not today");
+  await env.moveBy(30_000);
+  expect(await visit).toEqual({ kind: "delete" });
+  expect(await env.run(occurrence)).toMatchObject({ st: "cancelled" });
+  expect(await env.run(occurrence)).not.toHaveProperty("attempts");
 });

@@ -9,7 +9,7 @@ import { holdersOf, waitersOf } from "../../lib/core/lock.ts";
 import type { Trigger } from "../../lib/core/message.ts";
 import { claim } from "../../lib/core/transitions.ts";
 import { definition } from "../support/definitions.ts";
-import { at, msOf, onLock, onRun, setup } from "../support/path.ts";
+import { at, failure, msOf, onLock, onRun, setup } from "../support/path.ts";
 
 /** Stories whose order is scripted, for faults that walks at random meet too seldom. */
 
@@ -71,9 +71,9 @@ test("a run that was stopped and is retried forgets the wish to stop", async () 
   await stopped;
   expect(await env.run(pointed.occurrence)).toMatchObject({ st: "cancelled" });
   await operator.retry(pointed);
-  env.handle(() => ({ kind: "returned", result: 2 }));
+  env.handle(() => failure());
   await env.work(env.lastSent());
-  expect(await env.run(pointed.occurrence)).toMatchObject({ st: "succeeded", result: 2, ep: 2 });
+  expect(await env.run(pointed.occurrence)).toMatchObject({ st: "waiting", ep: 2, attempts: 1 });
 });
 
 test("with replace, a run by hand of an older slot waits for the newer live one, and runs", async () => {
