@@ -30,6 +30,10 @@ export interface WorldOptions {
   readonly faults: Faults;
   /** Off, nothing but retries and redeliveries may be needed. */
   readonly watchdog: boolean;
+  /** Default: as deployed for a job of four minutes. */
+  readonly queue?: { readonly visibilityMs: number; readonly maxReceives: number };
+  /** Messages handled at once; default 3. */
+  readonly workers?: number;
   /** Default: handlers that do what `faults` says. */
   readonly handlers?: Handlers;
 }
@@ -51,7 +55,9 @@ export const makeWorld = (options: WorldOptions) => {
   const universe: Universe = { time, random, faults: () => current, hits: new Map() };
   const stored: MemoryTable = memoryTable();
   const probe = tableProbe(stored, definitions);
-  const queue = makeQueue(universe, { visibilityMs: 30 * MINUTE_MS, maxReceives: 28 });
+  const queue = makeQueue(universe, options.queue ?? { visibilityMs: 30 * MINUTE_MS, maxReceives: 28 });
+  let workersFailUntilMs = 0;
+  let failedStarts = 0;
   const executions: Execution[] = [];
   const effects = sideEffects(stored);
   const jobs = jobList({ jobs: definitions, hash: "simulated" }, "test");
@@ -115,6 +121,12 @@ export const makeWorld = (options: WorldOptions) => {
       queue.idle.add(() => poll(worker));
       return;
     }
+    if (time.now() < workersFailUntilMs) {
+      // Lambda gives up the invocation; the message comes back with its visibility.
+      failedStarts += 1;
+      time.at(time.now() + 1_000, () => poll(worker));
+      return;
+    }
     const { process, deps } = spawn(`worker${worker}`);
     const next = (): void => time.at(time.now() + 100, () => poll(worker));
     process.onDeath(next);
@@ -167,7 +179,7 @@ export const makeWorld = (options: WorldOptions) => {
   };
 
   const start = (): void => {
-    for (let worker = 0; worker < WORKERS; worker++) poll(worker);
+    for (let worker = 0; worker < (options.workers ?? WORKERS); worker++) poll(worker);
     every(MINUTE_MS, judgeDead);
     if (watchdog) every(MINUTE_MS, () => void watch(spawn("watchdog").deps).catch(() => undefined));
   };
@@ -191,6 +203,11 @@ export const makeWorld = (options: WorldOptions) => {
     cancel,
     pause,
     start,
+    /** Until then no worker gets as far as its handler's first line. */
+    failWorkersUntil: (untilMs: number): void => {
+      workersFailUntilMs = untilMs;
+    },
+    failedStarts: (): number => failedStarts,
     /** From here on nothing goes wrong any more. */
     endFaults: (): void => {
       current = {};
