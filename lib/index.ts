@@ -2,6 +2,7 @@ import { type Job, markConfig, markJob, type Outcome } from "./core/authoring.ts
 import type { Duration } from "./core/duration.ts";
 import type { Json } from "./core/json.ts";
 import type { StandardSchema } from "./core/standard-schema.ts";
+import type { TimeZone } from "./core/time-zones.ts";
 
 export { PermanentError, RetryAfter } from "./core/authoring.ts";
 export { at, every } from "./core/schedule/expressions.ts";
@@ -77,8 +78,8 @@ export interface JobOptions<Input, Output> {
   readonly runbook?: string;
   /** A cron text, `every(...)`, `at(...)`, or several, which are a union. None = runs by hand only. */
   readonly schedule?: string | readonly string[];
-  /** An IANA name such as `Asia/Shanghai`. */
-  readonly timezone?: string;
+  /** An IANA name such as `Asia/Shanghai`; one that does not exist does not compile. */
+  readonly timezone?: TimeZone;
   readonly dst?: { readonly gap?: "skip" | "run-after"; readonly repeat?: "first" | "last" | "both" };
   /** First instant at which it may fire: `2027-01-01`, `2027-01-01T09:00` (the job's zone), or with `Z` or an offset. */
   readonly startsAt?: string;
@@ -112,7 +113,7 @@ export interface JobOptions<Input, Output> {
   /** Former names, the oldest first. */
   readonly renamedFrom?: string | readonly string[];
   /** What it returns is the run's result, as JSON carries it. */
-  readonly handler: (ctx: JobContext<Output>) => unknown;
+  readonly handler: (ctx: JobContext<NoInfer<Output>>) => unknown;
 }
 
 /** An IAM statement. Every job of the pool gets it, since they share a function. */
@@ -166,3 +167,4 @@ export const defineConfig = (options: ConfigOptions): { readonly config: ConfigO
 export type { Job, Outcome } from "./core/authoring.ts";
 export type { Duration } from "./core/duration.ts";
 export type { Json } from "./core/json.ts";
+export type { TimeZone } from "./core/time-zones.ts";

@@ -65,6 +65,16 @@ defineJob({ timout: "5 minutes", handler: () => 1 });
 defineJob({ timeout: 300, handler: () => 1 });
 // @ts-expect-error neither is a text without a unit that exists
 defineJob({ timeout: "5 mins", handler: () => 1 });
+defineJob({ timezone: "Asia/Shanghai", handler: () => 1 });
+defineJob({ timezone: "US/Eastern", handler: () => 1 });
+// @ts-expect-error a zone name that does not exist
+defineJob({ timezone: "Europe/Berln", handler: () => 1 });
+// @ts-expect-error neither is an abbreviation
+defineJob({ timezone: "PST", handler: () => 1 });
+// @ts-expect-error nor an offset
+defineJob({ timezone: "+02:00", handler: () => 1 });
+// @ts-expect-error nor a text that could be anything
+defineJob({ timezone: "Europe/Berlin" as string, handler: () => 1 });
 defineJob({ overlap: "queue", handler: () => 1 });
 defineJob({ overlap: { max: 2, whenFull: "queue" }, handler: () => 1 });
 // @ts-expect-error a policy that does not exist
@@ -75,6 +85,12 @@ defineJob({ misfire: "sometimes", handler: () => 1 });
 defineJob({ retry: { attempts: 3 }, handler: () => 1 });
 // @ts-expect-error input that the schema does not take
 defineJob({ schema, input: { at: 1 }, handler: () => 1 });
+// @ts-expect-error a handler that takes another input than the schema gives
+defineJob({ schema, handler: ({ input }: JobContext<{ days: string }>) => input.days });
+// @ts-expect-error the schema gives no such field
+defineJob({ schema, handler: ({ input }) => input.hours });
+// @ts-expect-error a handler that takes another input than the job's own
+defineJob({ input: { days: 30 }, handler: ({ input }: JobContext<{ days: string }>) => input.days });
 // @ts-expect-error the context has no such thing
 defineJob({ handler: ({ progres }) => progres });
 // @ts-expect-error no duration
