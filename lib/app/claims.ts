@@ -14,15 +14,9 @@ import {
   type Waiter,
   waitersOf,
 } from "../core/lock.ts";
+import { askToStop, markAbsent, markCancelled } from "../core/marks.ts";
 import type { Trigger } from "../core/message.ts";
-import {
-  askToStop,
-  claim,
-  countDuplicate,
-  hasRoomForDuplicate,
-  markAbsent,
-  markCancelled,
-} from "../core/transitions.ts";
+import { claim, countDuplicate, hasRoomForDuplicate } from "../core/transitions.ts";
 import type { Item } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
 import {

@@ -10,8 +10,8 @@ import {
   type Waiter,
   waitersOf,
 } from "../core/lock.ts";
+import { markCancelled } from "../core/marks.ts";
 import { isTerminal } from "../core/run.ts";
-import { markCancelled } from "../core/transitions.ts";
 import type { Item } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
 

@@ -1,8 +1,8 @@
 import { isManualKey, type Occurrence, runIdOf } from "../core/identity.ts";
 import { definitionKey, lockKey } from "../core/items.ts";
 import { holdersOf, releaseHolder, removeWaiter, waitersOf } from "../core/lock.ts";
+import { markCancelled, markDead } from "../core/marks.ts";
 import { isTerminal } from "../core/run.ts";
-import { markCancelled, markDead } from "../core/transitions.ts";
 import type { Item, Write } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
 import { lookAt } from "./looks.ts";

@@ -8,10 +8,10 @@ import {
   runKey,
 } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
+import { markAbsent } from "../core/marks.ts";
 import { slotsToCatchUp } from "../core/misfire.ts";
 import { isTerminal } from "../core/run.ts";
 import { shortIsoOf } from "../core/time.ts";
-import { markAbsent } from "../core/transitions.ts";
 import { absent, equals, type Item, set } from "../core/write.ts";
 import { claimAndSend } from "./claims.ts";
 import { reasonNotToClaim } from "./control.ts";

@@ -1,7 +1,7 @@
 import { runIdOf } from "../core/identity.ts";
+import { markNeverStarted } from "../core/marks.ts";
 import { dueMsOf, type RunMessage } from "../core/message.ts";
 import { MINUTE_MS } from "../core/time.ts";
-import { markNeverStarted } from "../core/transitions.ts";
 import type { Settlement } from "../ports/run-queue.ts";
 import { runAttempt } from "./attempt.ts";
 import { begin } from "./begin.ts";

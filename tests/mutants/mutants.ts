@@ -76,6 +76,9 @@ try {
   if (unplanted.by !== undefined) throw new Error(`without any fault, something fails: ${unplanted.by}`);
   if (values.patch === undefined) await judgeEach(workspace, chosen());
   else await judgePatch(workspace, values.patch);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exit(1);
 } finally {
   await workspace.remove();
 }

@@ -7,7 +7,43 @@ const STALE = "the result of an attempt that lost its lease is taken";
 const OVER_RUNNING = "a run is ended under its holder's hands";
 
 /** The conditions under which somebody who does not hold a run changes it, clause by clause. */
-export const outsideFaults = faultsIn("lib/core/transitions.ts", [
+export const outsideFaults = faultsIn("lib/core/marks.ts", [
+  [
+    "a mark by overlap goes over a record",
+    '  condition: absent("st"),\n  changes: marked(mark),',
+    "  changes: marked(mark),",
+    TWICE,
+  ],
+  [
+    "a mark by overlap goes over a queued run",
+    '  condition: absent("st"),\n  changes: marked(mark),',
+    '  condition: any(absent("st"), equals("st", "queued")),\n  changes: marked(mark),',
+    "a run by hand is skipped",
+  ],
+  [
+    "a mark on what was never started needs a record",
+    'any(absent("st"), all(equals("st", "queued"), equals("ep", epoch), absent("fence")))',
+    'all(equals("st", "queued"), equals("ep", epoch), absent("fence"))',
+    LOST,
+  ],
+  [
+    "a mark on what was never started, in whatever state",
+    'all(equals("st", "queued"), equals("ep", epoch), absent("fence"))',
+    'all(equals("ep", epoch), absent("fence"))',
+    "a record of a skip is written over",
+  ],
+  [
+    "a mark on what was never started, in whatever attempt set",
+    'all(equals("st", "queued"), equals("ep", epoch), absent("fence"))',
+    'all(equals("st", "queued"), absent("fence"))',
+    "a message of an earlier attempt set ends a later one",
+  ],
+  [
+    "a mark as never started on what was started",
+    'all(equals("st", "queued"), equals("ep", epoch), absent("fence"))',
+    'all(equals("st", "queued"), equals("ep", epoch))',
+    "a started run counts as not run",
+  ],
   [
     "dead letters end another attempt set",
     '  const open = all(equals("ep", mark.epoch), any(equals("st", "queued"), equals("st", "waiting")));',
@@ -236,11 +272,5 @@ export const outsideFaults = faultsIn("lib/core/transitions.ts", [
     'seenAtMs === undefined ? absent("nudgedAtMs") : equals("nudgedAtMs", seenAtMs)',
     'seenAtMs === undefined ? absent("nudgedAtMs") : exists("nudgedAtMs")',
     "two passes send the same run",
-  ],
-  [
-    "one duplicate too many is kept",
-    "duplicates.size < MAX_DUPLICATES",
-    "duplicates.size <= MAX_DUPLICATES",
-    "a record stays under one write unit",
   ],
 ]);

@@ -13,6 +13,12 @@ const STALE = "the result of an attempt that lost its lease is taken";
  */
 export const runFaults = faultsIn("lib/core/transitions.ts", [
   [
+    "one duplicate too many is kept",
+    "duplicates.size < MAX_DUPLICATES",
+    "duplicates.size <= MAX_DUPLICATES",
+    "a record stays under one write unit",
+  ],
+  [
     "a claim goes over a record",
     '  condition: absent("st"),\n  changes: [\n    set("st", "queued"),',
     '  changes: [\n    set("st", "queued"),',
@@ -233,41 +239,5 @@ export const runFaults = faultsIn("lib/core/transitions.ts", [
     'condition: all(held(fence), absent("cancelAtMs")),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',
     'condition: held(fence),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',
     "a cancelled run goes on",
-  ],
-  [
-    "a mark by overlap goes over a record",
-    '  condition: absent("st"),\n  changes: marked(mark),',
-    "  changes: marked(mark),",
-    TWICE,
-  ],
-  [
-    "a mark by overlap goes over a queued run",
-    '  condition: absent("st"),\n  changes: marked(mark),',
-    '  condition: any(absent("st"), equals("st", "queued")),\n  changes: marked(mark),',
-    "a run by hand is skipped",
-  ],
-  [
-    "a mark on what was never started needs a record",
-    'any(absent("st"), all(equals("st", "queued"), equals("ep", epoch), absent("fence")))',
-    'all(equals("st", "queued"), equals("ep", epoch), absent("fence"))',
-    LOST,
-  ],
-  [
-    "a mark on what was never started, in whatever state",
-    'all(equals("st", "queued"), equals("ep", epoch), absent("fence"))',
-    'all(equals("ep", epoch), absent("fence"))',
-    "a record of a skip is written over",
-  ],
-  [
-    "a mark on what was never started, in whatever attempt set",
-    'all(equals("st", "queued"), equals("ep", epoch), absent("fence"))',
-    'all(equals("st", "queued"), absent("fence"))',
-    "a message of an earlier attempt set ends a later one",
-  ],
-  [
-    "a mark as never started on what was started",
-    'all(equals("st", "queued"), equals("ep", epoch), absent("fence"))',
-    'all(equals("st", "queued"), equals("ep", epoch))',
-    "a started run counts as not run",
   ],
 ]);

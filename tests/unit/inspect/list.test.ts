@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { definitionKey } from "../../../lib/core/items.ts";
 import { claimLock } from "../../../lib/core/lock.ts";
-import { finish, markAbsent } from "../../../lib/core/transitions.ts";
+import { markAbsent } from "../../../lib/core/marks.ts";
+import { finish } from "../../../lib/core/transitions.ts";
 import { set } from "../../../lib/core/write.ts";
 import { jobOf, msOf, NOW, setup, slotOf } from "./setup.ts";
 

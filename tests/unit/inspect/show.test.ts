@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { makeInspect } from "../../../lib/app/inspect.ts";
 import { runIdOf } from "../../../lib/core/identity.ts";
 import { claimLock, joinWaiters, releaseHolder } from "../../../lib/core/lock.ts";
-import { countDuplicate, finish, markAbsent, start, takeOverAndEnd } from "../../../lib/core/transitions.ts";
+import { markAbsent } from "../../../lib/core/marks.ts";
+import { countDuplicate, finish, start, takeOverAndEnd } from "../../../lib/core/transitions.ts";
 import type { Table } from "../../../lib/ports/table.ts";
 import { jobOf, msOf, NOW, setup, slotOf } from "./setup.ts";
 

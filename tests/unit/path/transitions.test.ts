@@ -1,16 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { askToStop, markAbsent, markDead, markNeverStarted, nudge } from "../../../lib/core/marks.ts";
 import {
-  askToStop,
   claim,
   countDuplicate,
   countStaleResult,
   failAttempt,
   finish,
   hasRoomForDuplicate,
-  markAbsent,
-  markDead,
-  markNeverStarted,
-  nudge,
   renew,
   snooze,
   start,
