@@ -1,5 +1,7 @@
 import { defineJob } from "belfry";
-import { DAY_MS, NOTES_ACCESS, openNotesStore, ZONE } from "./store/notes-store.ts";
+import { DAY_MS, ZONE } from "./store/calendar.ts";
+import { openNotesStore } from "./store/notes-store.ts";
+import { NOTES_ACCESS } from "./store/table.ts";
 
 const MAX_AGE_DAYS = 30;
 

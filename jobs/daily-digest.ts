@@ -1,5 +1,7 @@
 import { defineJob } from "belfry";
-import { DAY_MS, localDate, NOTES_ACCESS, openNotesStore, ZONE } from "./store/notes-store.ts";
+import { DAY_MS, localDate, ZONE } from "./store/calendar.ts";
+import { openNotesStore } from "./store/notes-store.ts";
+import { NOTES_ACCESS } from "./store/table.ts";
 
 /** Safe to repeat: the slot says whose notes go where, so a second run writes the same digest in the same place. */
 export default defineJob({

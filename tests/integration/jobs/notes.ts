@@ -2,7 +2,13 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
-import { DeleteItemCommand, DynamoDBClient, ListTablesCommand, QueryCommand } from "@aws-sdk/client-dynamodb";
+import {
+  DeleteItemCommand,
+  DynamoDBClient,
+  ListTablesCommand,
+  PutItemCommand,
+  QueryCommand,
+} from "@aws-sdk/client-dynamodb";
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import type { Job } from "belfry";
 import { testJob } from "belfry/testing";
@@ -20,7 +26,7 @@ const resultOf = (job: Job) => async (slot: Date) => {
   return run.result;
 };
 
-/** A new store over a dynalite of its own, and the two jobs as a worker that has just started loads them. */
+/** A new store over a dynalite of its own, and the jobs as a worker that has just started loads them. */
 export const setup = async ({ embedded }: { readonly embedded: boolean }) => {
   const server = dynalite({ createTableMs: 0 }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -39,13 +45,23 @@ export const setup = async ({ embedded }: { readonly embedded: boolean }) => {
     vi.resetModules();
     const { default: cleanJob } = await import("../../../jobs/clean-sessions.ts");
     const { default: digestJob } = await import("../../../jobs/daily-digest.ts");
+    const { default: remindersJob } = await import("../../../jobs/send-reminders.ts");
+    const { default: linksJob } = await import("../../../jobs/check-links.ts");
+    const { default: indexJob } = await import("../../../jobs/rebuild-index.ts");
     const { openNotesStore } = await import("../../../jobs/store/notes-store.ts");
+    const { openOutbox } = await import("../../../jobs/store/outbox.ts");
+    const { openLinks } = await import("../../../jobs/store/links.ts");
     return {
       cleanSessions: resultOf(cleanJob),
       dailyDigest: resultOf(digestJob),
       cleanJob,
       digestJob,
+      remindersJob,
+      linksJob,
+      indexJob,
       openNotesStore,
+      openOutbox,
+      openLinks,
     };
   };
 
@@ -59,6 +75,9 @@ export const setup = async ({ embedded }: { readonly embedded: boolean }) => {
         ExpressionAttributeValues: marshall({ ":pk": pk }),
       });
       return ((await db.send(query)).Items ?? []).map((item) => unmarshall(item));
+    },
+    put: async (item: { readonly pk: string; readonly sk: string; readonly [name: string]: unknown }) => {
+      await db.send(new PutItemCommand({ TableName: "notes-demo", Item: marshall(item) }));
     },
     remove: async (key: { readonly pk: string; readonly sk: string }) => {
       await db.send(new DeleteItemCommand({ TableName: "notes-demo", Key: marshall(key) }));
