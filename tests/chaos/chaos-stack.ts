@@ -49,7 +49,7 @@ const jobOf = (name: string, overlap: JobDefinition["overlap"], endsAtMs: number
     schedules: ["* * * * *"],
     endsAtMs,
     overlap,
-    timeoutMs: 20 * SECOND_MS,
+    timeoutMs: 8 * SECOND_MS,
     retry: {
       retries: 5,
       firstWaitMs: SECOND_MS,

@@ -70,18 +70,21 @@ const judgeEach = async (workspace: Workspace, faults: readonly PlantedFault[]):
   }
 };
 
-const workspace = await makeWorkspace();
-try {
-  const unplanted = await judge(workspace, { seeds: SEEDS, wider: values.patch !== undefined });
-  if (unplanted.by !== undefined) throw new Error(`without any fault, something fails: ${unplanted.by}`);
-  if (values.patch === undefined) await judgeEach(workspace, chosen());
-  else await judgePatch(workspace, values.patch);
-} catch (error) {
+const judgeAll = async (): Promise<void> => {
+  const workspace = await makeWorkspace();
+  try {
+    const unplanted = await judge(workspace, { seeds: SEEDS, wider: values.patch !== undefined });
+    if (unplanted.by !== undefined) throw new Error(`without any fault, something fails: ${unplanted.by}`);
+    if (values.patch === undefined) await judgeEach(workspace, chosen());
+    else await judgePatch(workspace, values.patch);
+  } finally {
+    await workspace.remove();
+  }
+};
+
+await judgeAll().catch((error: unknown) => {
   console.error(error instanceof Error ? error.message : error);
-  process.exit(1);
-} finally {
-  await workspace.remove();
-}
+});
 const summary = { planted, caught: planted - missed.length, missed };
 console.log(
   values.json ? JSON.stringify(summary) : `${summary.caught} of ${planted} planted faults were caught`,
