@@ -2,7 +2,17 @@ import { defineJob } from "belfry";
 import { type Found, type Link, openLinks } from "./store/links.ts";
 import { NOTES_ACCESS } from "./store/table.ts";
 
-/** A page that is gone or silent is what we look for, no failure; that our own time is up is one. */
+/** `ENOTFOUND`, `ECONNREFUSED`, `TimeoutError`, ... */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error && "code" in cause ? String(cause.code) : error.name;
+};
+
+/**
+ * A page that is gone or silent is what we look for, no failure; that our own time is up is one. Where strangers write
+ * the notes, refuse links to private addresses before you ask for them.
+ */
 const check = async ({ address }: Link, timeoutMs: number, signal: AbortSignal): Promise<Found> => {
   try {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
@@ -11,7 +21,7 @@ const check = async ({ address }: Link, timeoutMs: number, signal: AbortSignal):
     return { status: response.status };
   } catch (error) {
     signal.throwIfAborted();
-    return { problem: error instanceof Error ? error.name : "no answer" };
+    return { problem: reasonOf(error) };
   }
 };
 

@@ -10,7 +10,7 @@ export interface Reminder {
   readonly text: string;
 }
 
-/** Longer than a run of the job can last: whoever holds a reminder for longer is gone. */
+/** Longer than an attempt of the job can last: whoever has held a reminder for longer is gone. */
 const LEASE_MS = 5 * MINUTE_MS;
 
 const change = (id: string, write: string, condition: string, values: object): Promise<boolean> =>

@@ -51,6 +51,18 @@ test("a page that does not answer has a time-out of its own, and is a result", a
   expect(silent).not.toHaveProperty("status");
 });
 
+test("a link that leads nowhere is kept with the reason, and stops no other", async () => {
+  await using store = await setup({ embedded: true });
+  const { linksJob, openLinks } = await store.loadWorker();
+  await openLinks();
+  await store.put({ pk: "link", sk: "a-typing-error", url: "htp//pages" });
+  const run = await testJob(linksJob, { slot: thisHour() }).run();
+  expect(run.result).toEqual({ checkedCount: 7, broken: ["htp//pages", BROKEN] });
+  expect(await store.itemsOf("link")).toContainEqual(
+    expect.objectContaining({ sk: "a-typing-error", problem: "ERR_INVALID_URL" }),
+  );
+});
+
 test("delivered twice, and killed before its end is recorded, it finds the same", async () => {
   await using store = await setup({ embedded: true });
   const { linksJob } = await store.loadWorker();
