@@ -119,7 +119,7 @@ export class ManagedChild<Start> {
   /** Resolves when the child runs the build. @throws Unavailable when it cannot, or dies. */
   async reload(build: Build): Promise<void> {
     const answer = nextFault(this.#child);
-    if (!isGone(this.#child)) this.#child.send({ kind: "reload", build });
+    if (!isGone(this.#child)) this.#tell({ kind: "reload", build });
     const fault = await answer;
     if (fault !== undefined) throw new Unavailable("reload_failed", `${this.#options.name}: ${fault}`);
   }
@@ -129,7 +129,7 @@ export class ManagedChild<Start> {
     this.#letGo();
     if (isGone(this.#child)) return;
     const gone = once(this.#child, "exit");
-    if (this.#child.connected) this.#child.send({ kind: "stop" });
+    if (this.#child.connected) this.#tell({ kind: "stop" });
     await gone;
   }
 
@@ -137,6 +137,11 @@ export class ManagedChild<Start> {
   kill(): void {
     this.#letGo();
     this.#child.kill("SIGKILL");
+  }
+
+  /** A child that has just been killed takes nothing; its exit says so, and the failed send must not end us. */
+  #tell(order: Order<Start>): void {
+    this.#child.send(order, () => undefined);
   }
 
   #letGo(): void {
