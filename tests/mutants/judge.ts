@@ -23,11 +23,17 @@ export interface Verdict {
   readonly by: string | undefined;
 }
 
+/** Why a program that could not even run says it ended. */
+const lastWords = (stderr: string): string => {
+  const lines = stderr.trim().split("\n");
+  return (lines.find((line) => /Error\b/.test(line)) ?? lines.at(-1) ?? "").trim();
+};
+
 const simulated = ({ exitCode, stderr }: Ran): string | undefined => {
   if (exitCode === 0) return undefined;
   if (exitCode === undefined) return "simulation: it does not end";
   const told = /^(seed \d+, overlap .+):\n\s*(.+)/m.exec(stderr);
-  return told ? `simulation, ${told[1]}: ${told[2]}` : `simulation: ${stderr.trim().split("\n").at(-1)}`;
+  return told ? `simulation, ${told[1]}: ${told[2]}` : `simulation: ${lastWords(stderr)}`;
 };
 
 interface TestReport {
@@ -44,7 +50,7 @@ const tested = async (workspace: Workspace, tests: readonly string[], withinMs: 
   if (exitCode === 0) return undefined;
   if (exitCode === undefined) return "tests: they do not end";
   const text = await readFile(report, "utf8").catch(() => undefined);
-  if (text === undefined) return `tests: ${stderr.trim().split("\n").at(-1)}`;
+  if (text === undefined) return `tests: ${lastWords(stderr)}`;
   const { testResults } = JSON.parse(text) as TestReport;
   const failed = testResults
     .flatMap(({ assertionResults }) => assertionResults)
