@@ -18,6 +18,23 @@ test("each planted fault finds its place in the code, and changes it", async () 
   expect(wrong).toEqual([]);
 });
 
+/** Names that a text uses as functions; comments speak of much else. */
+const namesIn = (text: string): Set<string> =>
+  new Set(text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, "").match(/(?<![.\w$])[A-Za-z_]\w*/g));
+
+test("each planted fault calls only what its file knows: a fault that cannot run is noticed for nothing", async () => {
+  const strangers: string[] = [];
+  for (const { file, name, replace } of FAULTS) {
+    const known = namesIn(await textOf(file));
+    const called = [...replace.matchAll(/(?<![.\w$])([A-Za-z_]\w*)\(/g)].map(([, called = ""]) => called);
+    const unknown = called.filter(
+      (one) => !known.has(one) && !/^(if|for|while|Number|String|queueMicrotask)$/.test(one),
+    );
+    strangers.push(...unknown.map((one) => `"${name}" calls ${one}`));
+  }
+  expect(strangers).toEqual([]);
+});
+
 test("each planted fault has a name of its own", () => {
   const names = FAULTS.map(({ name }) => name);
   expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);

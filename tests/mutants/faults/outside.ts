@@ -95,7 +95,7 @@ export const outsideFaults = faultsIn("lib/core/marks.ts", [
   [
     "dead letters end a lease in its last millisecond",
     'lessThan("leaseUntilMs", mark.nowMs - mark.clockBoundMs)',
-    'atMost("leaseUntilMs", mark.nowMs - mark.clockBoundMs)',
+    'lessThan("leaseUntilMs", mark.nowMs - mark.clockBoundMs + 1)',
     OVER_RUNNING,
   ],
   [

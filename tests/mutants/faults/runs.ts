@@ -135,7 +135,7 @@ export const runFaults = faultsIn("lib/core/transitions.ts", [
   [
     "a take-over of a lease that has not ended (> for <)",
     'lessThan("leaseUntilMs", nowMs - clockBoundMs));\n\n/** T3, going',
-    'not(lessThan("leaseUntilMs", nowMs - clockBoundMs)));\n\n/** T3, going',
+    '{ kind: "compare", path: "leaseUntilMs", operator: ">", value: nowMs - clockBoundMs });\n\n/** T3, going',
     ONE_ATTEMPT,
   ],
   [
@@ -189,7 +189,7 @@ export const runFaults = faultsIn("lib/core/transitions.ts", [
   [
     "a result is written with the fence or a later one (>= for =)",
     'const held = (fence: number): Condition => all(equals("st", "running"), equals("fence", fence));',
-    'const held = (fence: number): Condition => all(equals("st", "running"), not(lessThan("fence", fence)));',
+    'const held = (fence: number): Condition => all(equals("st", "running"), any(equals("fence", fence), { kind: "compare", path: "fence", operator: ">", value: fence }));',
     STALE,
   ],
   [
