@@ -1,0 +1,43 @@
+/** Where an alert goes: `notify` can wait for the morning, `page` wakes somebody. */
+export type AlertTopic = "notify" | "page";
+
+export type AlertKind =
+  // About a job; told by its flips.
+  | "failed"
+  | "failing"
+  | "late"
+  | "missed"
+  | "stuck"
+  | "overrun"
+  | "slow"
+  | "parked"
+  | "paused"
+  | "flapping"
+  | "reminder"
+  | "recovered"
+  // About the machinery; told by alarms.
+  | "alarm"
+  | "alarm-over"
+  | "watchdog-back"
+  | "test";
+
+/** Something that a person should hear of, once. What is not known of it is absent. */
+export interface Alert {
+  /** The same event has the same id, whoever says it and however often: it is told once. */
+  readonly id: string;
+  readonly topic: AlertTopic;
+  readonly kind: AlertKind;
+  readonly atMs: number;
+  /** One sentence: what is the matter, and why. */
+  readonly reason: string;
+  readonly job?: string;
+  readonly owner?: string;
+  readonly runbook?: string;
+  readonly slotMs?: number;
+  /** IANA; the zone in which the slot is shown beside UTC. */
+  readonly timezone?: string;
+  readonly runId?: string;
+  readonly error?: { readonly name: string; readonly message: string };
+  /** Failures in a row, or how many slots the alert speaks of. */
+  readonly count?: number;
+}
