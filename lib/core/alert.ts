@@ -1,4 +1,7 @@
-/** Where an alert goes: `notify` can wait for the morning, `page` wakes somebody. */
+/**
+ * Where an alert goes: `notify` can wait for the morning; `page` wakes somebody, and is told to the channels of
+ * `notify` as well. What ends a trouble has the topic of the worst that was told of it: so it ends the page too.
+ */
 export type AlertTopic = "notify" | "page";
 
 export type AlertKind =

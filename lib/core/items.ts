@@ -16,14 +16,17 @@ import type { Key } from "./write.ts";
  * | DEFINITION | `D` / `<subject>` | a job as data, its hash, since when it holds |
  * | MANIFEST | `W` / `manifest` | the hash of the manifest whose definitions are in the table |
  * | POISON | `P#<day>` / `<instant>~<id>` | a message that nobody can read |
+ * | ALERT | `A#<id>` / `alert` | what somebody should hear of, and which channels have it |
  *
  * Index `bad` (sparse): `badMonth` / `badKey`, only on runs that ended otherwise than `succeeded` or `skipped`, or
- * are parked.
+ * are parked; and on alerts: month `A#waiting` while a channel does not have it, then `A#<month>`.
  *
  * RUN: `v st ep fence own leaseUntilMs attempts crashes nextAttemptAtMs cancelAtMs claimedAtMs reopenedAtMs
  * nudgedAtMs nudgedBy nudges startedAtMs attemptAtMs endedAtMs dismissedAtMs trigger reason blockedBy input sideInput
  * result sideResult error sideError tries dup staleResults snoozes cont contAtMs progress rangeCount rangeFromMs badMonth
  * badKey expiresAtS`.
+ * ALERT: `v alert atMs badMonth badKey expiresAtS`, and per channel `to#<channel>` = `{n: attempts, o: owner of the last,
+ * nextAtMs, toldAtMs, gaveUpAtMs, error, refused}`.
  * LOCK: per holder `h#<slotKey>` = `{e: epoch, o: owner, at: claimed or sent again, in ms, c: class, n: nudged by}`; `held`; `w`, a set of `<class>~<slotKey>~<epoch>`; `top`.
  */
 export const ITEM_VERSION = 1;
@@ -128,6 +131,14 @@ export const poisonKey = (atMs: number, id: string): Key => ({
   pk: `P#${isoOf(atMs).slice(0, 10)}`,
   sk: `${isoOf(atMs)}~${id}`,
 });
+
+export const alertKey = (id: string): Key => ({ pk: `A#${id}`, sk: "alert" });
+/** Of ALERT: the attribute that says how far a channel is with it. */
+export const deliveryAttribute = (channel: string): string => `to#${channel}`;
+/** Alerts in the sparse index: all that wait, and a month's others. */
+export const WAITING_ALERTS = "A#waiting";
+export const alertMonthOf = (atMs: number): string => `A#${badMonthOf(atMs)}`;
+export const alertIndexKey = (atMs: number, id: string): string => `${isoOf(atMs)}~${id}`;
 
 /**
  * How long records are kept, from their claim. Longer than any message can travel (14 days in a queue, 1 in an
