@@ -19,8 +19,8 @@ import { AWS_TIMINGS } from "../core/settings.ts";
 import { readInstant, SECOND_MS, shortIsoOf } from "../core/time.ts";
 import type { LogLevel } from "../ports/attempts.ts";
 import type { Journal } from "../ports/journal.ts";
+import { type VirtualTime, virtualTime } from "../simulation/virtual-time.ts";
 import { withEnvironment } from "./environment.ts";
-import { type HandTime, handTime, settle } from "./hand-time.ts";
 import { type KillPoint, type Trap, workerProcess } from "./worker.ts";
 
 export interface TestJobOptions {
@@ -72,7 +72,7 @@ export interface TestedJob {
 export const testJob = (job: Job, options: TestJobOptions = {}): TestedJob => {
   const definition = definitionOf(job, options.name ?? "job");
   const { slotMs, startMs } = instantsOf(definition, options);
-  const time = handTime(startMs);
+  const time = virtualTime(startMs, settle);
   const lines: LogLine[] = [];
   const trap: Trap = { point: undefined };
   const stage = definition.stages?.[0] ?? "test";
@@ -86,12 +86,18 @@ export const testJob = (job: Job, options: TestJobOptions = {}): TestedJob => {
       trap.point = point;
     },
     advance: async (by) => {
-      await time.moveTo(time.now() + durationMs(by, "advance"));
+      await settle();
+      await time.playUntil(time.now() + durationMs(by, "advance"));
       return play.view();
     },
     now: () => new Date(time.now()),
     lines,
   };
+};
+
+/** Lets everything happen that waits for no time of ours: promises, and what the host has ready. */
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
 
 const definitionOf = (job: Job, name: string): JobDefinition => {
@@ -146,7 +152,7 @@ const instantsOf = (
 
 interface Setting {
   readonly job: Job;
-  readonly time: HandTime;
+  readonly time: VirtualTime;
   readonly lines: LogLine[];
   readonly trap: Trap;
   readonly jobs: JobList;
@@ -209,7 +215,7 @@ interface Asked {
   readonly input: Json | undefined;
 }
 
-const makePlay = ({ deps, working, copy }: ReturnType<typeof makeStack>, time: HandTime, asked: Asked) => {
+const makePlay = ({ deps, working, copy }: ReturnType<typeof makeStack>, time: VirtualTime, asked: Asked) => {
   const readRun = makeReadRun(deps);
   let occurrence: Occurrence | undefined;
   let deliveries = 0;

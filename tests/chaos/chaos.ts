@@ -13,7 +13,7 @@ import { slotKeyOf } from "../../lib/core/identity.ts";
 import { holdersOf, waitersOf } from "../../lib/core/lock.ts";
 import { schedulerInput } from "../../lib/core/scheduler-event.ts";
 import { MINUTE_MS, SECOND_MS, shortIsoOf } from "../../lib/core/time.ts";
-import { seededRandom } from "../simulation/random.ts";
+import { seededRandom } from "../../lib/simulation/random.ts";
 import { type ChaosStack, LOCKED, makeChaosStack, UNLOCKED } from "./chaos-stack.ts";
 import { chaosVerdict, lockOf, openRuns } from "./chaos-verdict.ts";
 import { PROXY_FAULTS } from "./fault-proxy.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
 import type { AddressInfo } from "node:net";
-import { seededRandom } from "../simulation/random.ts";
+import { seededRandom } from "../../lib/simulation/random.ts";
 
 /**
  * What the proxy does to a call: `drop-before`: the connection ends and the service never hears of it; `drop-answer`:

@@ -63,7 +63,7 @@ test("messages that come back more often than their queue allows, unstarted, are
   let toDeadLetters = 0;
   for (let minute = 0; minute < 120; minute++) {
     await world.time.playUntil(START_MS + minute * MINUTE_MS);
-    toDeadLetters += world.queue.dead.size;
+    toDeadLetters += world.queues.get("default")?.dead.size ?? 0;
   }
   await world.time.playUntil(START_MS + 8 * HOUR_MS);
   expect(toDeadLetters).toBeGreaterThan(0);

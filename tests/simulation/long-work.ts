@@ -4,9 +4,10 @@ import type { Overlap } from "../../lib/core/job.ts";
 import { HOUR_MS, MINUTE_MS } from "../../lib/core/time.ts";
 import type { Item } from "../../lib/core/write.ts";
 import type { AttemptEnd, AttemptServices } from "../../lib/ports/attempts.ts";
+import { type Handlers, notedExecution } from "../../lib/simulation/attempts.ts";
+import type { Faults, Process, Universe } from "../../lib/simulation/process.ts";
 import { definition } from "../support/definitions.ts";
-import { FAILURE, type Handlers, notedExecution } from "./handlers.ts";
-import type { Faults, Process, Universe } from "./process.ts";
+import { FAILURE } from "./handlers.ts";
 import { makeWorld, type World } from "./world.ts";
 
 const SLOT_MS = Date.parse("2026-10-08T02:00:00Z");

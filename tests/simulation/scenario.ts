@@ -1,9 +1,9 @@
 import { slotKeyOf } from "../../lib/core/identity.ts";
 import type { JobDefinition, Overlap } from "../../lib/core/job.ts";
 import { HOUR_MS, MINUTE_MS } from "../../lib/core/time.ts";
+import { brokenPromises, type Verdict } from "../../lib/simulation/invariants.ts";
+import type { Faults } from "../../lib/simulation/process.ts";
 import { definition } from "../support/definitions.ts";
-import { brokenPromises, type Verdict } from "./invariants.ts";
-import type { Faults } from "./process.ts";
 import { makeWorld, type World } from "./world.ts";
 
 export const POLICIES: readonly { readonly name: string; readonly overlap: Overlap }[] = [

@@ -5,7 +5,7 @@
  * first of them.
  */
 import { parseArgs } from "node:util";
-import { FAULT_KINDS } from "./process.ts";
+import { FAULT_KINDS } from "../../lib/simulation/process.ts";
 import { ANSWERS_AND_DUPLICATES, EVERY_FAULT, type Played, POLICIES, type Policy, play } from "./scenario.ts";
 
 const { values } = parseArgs({

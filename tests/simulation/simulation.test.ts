@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FAULT_KINDS } from "./process.ts";
+import { FAULT_KINDS } from "../../lib/simulation/process.ts";
 import { ANSWERS_AND_DUPLICATES, EVERY_FAULT, POLICIES, play } from "./scenario.ts";
 
 /** A slice of what `npm run simulate` plays. */

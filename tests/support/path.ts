@@ -17,7 +17,7 @@ import type { Timers } from "../../lib/ports/clock.ts";
 import type { AttemptEvent } from "../../lib/ports/journal.ts";
 import type { Settlement } from "../../lib/ports/run-queue.ts";
 import type { Table } from "../../lib/ports/table.ts";
-import { virtualTime } from "../simulation/virtual-time.ts";
+import { virtualTime } from "../../lib/simulation/virtual-time.ts";
 
 export const msOf = (iso: string): number => {
   const atMs = readInstant(iso);

@@ -1,10 +1,10 @@
-import { maxHolders } from "../../lib/app/lock-keeper.ts";
-import { type Occurrence, readRunId, runIdOf, slotKeyOf } from "../../lib/core/identity.ts";
-import { lockKey, runKey } from "../../lib/core/items.ts";
-import type { JobDefinition } from "../../lib/core/job.ts";
-import { holdersOf, waitersOf } from "../../lib/core/lock.ts";
-import { isTerminal } from "../../lib/core/run.ts";
-import type { Execution } from "./handlers.ts";
+import { maxHolders } from "../app/lock-keeper.ts";
+import { type Occurrence, readRunId, runIdOf, slotKeyOf } from "../core/identity.ts";
+import { lockKey, runKey } from "../core/items.ts";
+import type { JobDefinition } from "../core/job.ts";
+import { holdersOf, waitersOf } from "../core/lock.ts";
+import { isTerminal } from "../core/run.ts";
+import type { Execution } from "./attempts.ts";
 import type { World } from "./world.ts";
 
 export interface Expected {
@@ -92,10 +92,10 @@ export const brokenPromises = async (world: World, { job, slots }: Expected): Pr
     stuck: [
       // An entry whose run is over is removed by whoever looks next; when all is quiet, nobody does.
       ...listed.filter((slotKey) => !over.has(slotKey)).map((slotKey) => `the lock lists ${slotKey}`),
-      ...[...world.queue.messages]
-        .filter(({ receives }) => receives > 20)
-        .map(({ body }) => `comes back: ${body}`),
-      ...[...world.queue.dead].map(({ body }) => `in the dead-letter queue: ${body}`),
+      ...[...world.queues.values()].flatMap(({ messages, dead }) => [
+        ...[...messages].filter(({ receives }) => receives > 20).map(({ body }) => `comes back: ${body}`),
+        ...[...dead].map(({ body }) => `in the dead-letter queue: ${body}`),
+      ]),
     ],
   };
 };

@@ -1,4 +1,4 @@
-import type { Item, Key } from "../../lib/core/write.ts";
+import type { Item, Key } from "../core/write.ts";
 
 /** What no write may ever do to what the attempts of a run hand on: the handlers save numbers that only rise. */
 export const keptViolation = ({ sk }: Key, before: Item | undefined, after: Item): string | undefined => {

@@ -1,6 +1,6 @@
-import { Unavailable } from "../../lib/core/errors.ts";
-import { SECOND_MS } from "../../lib/core/time.ts";
-import type { Clock, Random, Timers } from "../../lib/ports/clock.ts";
+import { Unavailable } from "../core/errors.ts";
+import { SECOND_MS } from "../core/time.ts";
+import type { Clock, Random, Timers } from "../ports/clock.ts";
 import type { SeededRandom } from "./random.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
@@ -47,28 +47,63 @@ export interface Process {
   call<Answer>(port: string, effect: () => Promise<Answer>): Promise<Answer>;
 }
 
-export const makeProcess = (universe: Universe, name: string, skewMs: number): Process => {
-  const { time, random, hits } = universe;
+interface Life {
+  alive(): boolean;
+  kill(): void;
+  onDeath(act: () => void): void;
+}
+
+const makeLife = (): Life => {
   let living = true;
-  let asleepUntilMs = 0;
   const deaths: (() => void)[] = [];
-
-  const kill = (): void => {
-    if (!living) return;
-    living = false;
-    for (const act of deaths) act();
-  };
-
-  /** At the instant, or when the process wakes up. */
-  const whenAwake = (atMs: number, act: () => void): void =>
-    time.at(atMs, () => {
+  return {
+    alive: () => living,
+    kill: () => {
       if (!living) return;
+      living = false;
+      for (const act of deaths) act();
+    },
+    onDeath: (act) => void deaths.push(act),
+  };
+};
+
+/** A process's own waits: they end when it is awake, and not at all when it is dead. */
+const makeWaits = (time: VirtualTime, { alive }: Life) => {
+  let asleepUntilMs = 0;
+  const whenAwake = (atMs: number, act: () => void): void =>
+    void time.at(atMs, () => {
+      if (!alive()) return;
       if (time.now() < asleepUntilMs) whenAwake(asleepUntilMs, act);
       else act();
     });
+  const timers: Timers = {
+    after: (waitMs, callback) => {
+      let cancelled = false;
+      whenAwake(time.now() + waitMs, () => {
+        if (!cancelled) callback();
+      });
+      return {
+        cancel: () => {
+          cancelled = true;
+        },
+      };
+    },
+  };
+  return {
+    timers,
+    wait: (waitMs: number): Promise<void> =>
+      new Promise((resolve) => whenAwake(time.now() + waitMs, resolve)),
+    sleep: (sleepMs: number): void => {
+      asleepUntilMs = time.now() + sleepMs;
+    },
+    slept: (): boolean => asleepUntilMs > 0,
+  };
+};
 
-  const wait = (waitMs: number): Promise<void> =>
-    new Promise((resolve) => whenAwake(time.now() + waitMs, resolve));
+/** Calls of ports that take their time, and go wrong by chance. */
+const makeCalls = (universe: Universe, life: Life, waits: ReturnType<typeof makeWaits>): Process["call"] => {
+  const { random, hits } = universe;
+  const { wait, sleep } = waits;
 
   const drawFault = (port: string): FaultKind | undefined => {
     const faults = universe.faults();
@@ -78,16 +113,16 @@ export const makeProcess = (universe: Universe, name: string, skewMs: number): P
   };
 
   const die = <Answer>(): Promise<Answer> => {
-    kill();
+    life.kill();
     // One each: whoever waits on a shared one is kept as long as it is.
     return new Promise(() => undefined);
   };
 
-  const call = async <Answer>(port: string, effect: () => Promise<Answer>): Promise<Answer> => {
+  return async <Answer>(port: string, effect: () => Promise<Answer>): Promise<Answer> => {
     const fault = drawFault(port);
     await wait(random.whole(1, random.chance(0.05) ? 2_000 : 20));
     if (fault === "pause") {
-      asleepUntilMs = time.now() + random.whole(60, 300) * SECOND_MS;
+      sleep(random.whole(60, 300) * SECOND_MS);
       await wait(1);
     }
     if (fault === "crash-before") return die();
@@ -99,28 +134,20 @@ export const makeProcess = (universe: Universe, name: string, skewMs: number): P
     if (fault === "repeated") answer = await effect();
     return answer;
   };
+};
 
+/** @param skewMs by how much its clock differs */
+export const makeProcess = (universe: Universe, name: string, skewMs: number): Process => {
+  const { time, random } = universe;
+  const life = makeLife();
+  const waits = makeWaits(time, life);
   return {
+    ...life,
     name,
     clock: { nowMs: () => time.now() + skewMs },
-    timers: {
-      after: (waitMs, callback) => {
-        let cancelled = false;
-        whenAwake(time.now() + waitMs, () => {
-          if (!cancelled) callback();
-        });
-        return {
-          cancel: () => {
-            cancelled = true;
-          },
-        };
-      },
-    },
+    timers: waits.timers,
     randomPort: { token: () => random.token() + random.token(), fraction: () => random.fraction() },
-    alive: () => living,
-    slept: () => asleepUntilMs > 0,
-    onDeath: (act) => deaths.push(act),
-    kill,
-    call,
+    slept: waits.slept,
+    call: makeCalls(universe, life, waits),
   };
 };

@@ -1,10 +1,10 @@
-import { isLocked, maxHolders } from "../../lib/app/lock-keeper.ts";
-import { lockKey, runKey } from "../../lib/core/items.ts";
-import type { JobDefinition } from "../../lib/core/job.ts";
-import { holdersOf, waitersOf } from "../../lib/core/lock.ts";
-import { isTerminal } from "../../lib/core/run.ts";
-import type { Item, Write } from "../../lib/core/write.ts";
-import type { Table } from "../../lib/ports/table.ts";
+import { isLocked, maxHolders } from "../app/lock-keeper.ts";
+import { lockKey, runKey } from "../core/items.ts";
+import type { JobDefinition } from "../core/job.ts";
+import { holdersOf, waitersOf } from "../core/lock.ts";
+import { isTerminal } from "../core/run.ts";
+import type { Item, Write } from "../core/write.ts";
+import type { Table } from "../ports/table.ts";
 
 interface Entry {
   readonly slotKey: string;

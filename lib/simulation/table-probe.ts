@@ -1,7 +1,7 @@
-import type { JobDefinition } from "../../lib/core/job.ts";
-import { isTerminal } from "../../lib/core/run.ts";
-import type { Item, Write } from "../../lib/core/write.ts";
-import type { Table, WriteAnswer } from "../../lib/ports/table.ts";
+import type { JobDefinition } from "../core/job.ts";
+import { isTerminal } from "../core/run.ts";
+import type { Item, Write } from "../core/write.ts";
+import type { Table, WriteAnswer } from "../ports/table.ts";
 import { keptViolation, pieceViolation } from "./kept-probe.ts";
 import { lockProbe } from "./lock-probe.ts";
 

@@ -1,7 +1,7 @@
-import { readRunId } from "../../lib/core/identity.ts";
-import { effectName, sideKey } from "../../lib/core/items.ts";
-import type { AttemptServices } from "../../lib/ports/attempts.ts";
-import type { Table } from "../../lib/ports/table.ts";
+import { readRunId } from "../core/identity.ts";
+import { effectName, sideKey } from "../core/items.ts";
+import type { AttemptServices } from "../ports/attempts.ts";
+import type { Table } from "../ports/table.ts";
 import type { Process } from "./process.ts";
 
 /** A side effect as the outside world saw it. */

@@ -1,0 +1,60 @@
+import type { AttemptEnd, Attempts } from "../ports/attempts.ts";
+import type { SideEffects } from "./effects.ts";
+import type { Process, Universe } from "./process.ts";
+
+/** An execution of a handler, as the outside world would have seen it. */
+export interface Execution {
+  readonly runId: string;
+  readonly job: string;
+  readonly attempt: number;
+  readonly startedAtMs: number;
+  endedAtMs: number | undefined;
+  /** The handler came to its end and answered. */
+  completed: boolean;
+  /** Its process died under it. */
+  died: boolean;
+  /** Its process slept meanwhile. */
+  slept(): boolean;
+}
+
+/** What handlers leave behind for those who judge the story. */
+export interface Traces {
+  readonly executions: Execution[];
+  readonly effects: SideEffects;
+}
+
+/** What runs the handlers of one process. */
+export type Handlers = (universe: Universe, process: Process, traces: Traces) => Attempts;
+
+/** Notes that a handler begins, and how it ends: by itself, or with its process. */
+export const notedExecution = (
+  { executions }: Traces,
+  { time }: Universe,
+  process: Process,
+  request: { readonly runId: string; readonly job: string; readonly attempt: number },
+) => {
+  const execution: Execution = {
+    runId: request.runId,
+    job: request.job,
+    attempt: request.attempt,
+    startedAtMs: time.now(),
+    endedAtMs: undefined,
+    completed: false,
+    died: false,
+    slept: process.slept,
+  };
+  const number = executions.push(execution);
+  const { promise: ended, resolve } = Promise.withResolvers<AttemptEnd>();
+  const end = (answer: AttemptEnd): void => {
+    if (execution.endedAtMs !== undefined) return;
+    execution.endedAtMs = time.now();
+    execution.completed = answer.kind === "returned" || answer.kind === "continue";
+    if (process.alive()) resolve(answer);
+  };
+  process.onDeath(() => {
+    if (execution.endedAtMs !== undefined) return;
+    execution.endedAtMs = time.now();
+    execution.died = true;
+  });
+  return { number, ended, end };
+};

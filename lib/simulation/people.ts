@@ -1,0 +1,33 @@
+import type { Deps } from "../app/deps.ts";
+import { cancelRun, type Pointed, pauseJob, resumeJob, retryRun } from "../app/operator.ts";
+import { makeRunByHand } from "../app/run-by-hand.ts";
+import type { JobDefinition } from "../core/job.ts";
+import type { Spawn } from "./processes.ts";
+import type { VirtualTime } from "./virtual-time.ts";
+
+/** Somebody at the command line: what is refused, or fails, is told to him and no more. */
+export const makePeople = (time: VirtualTime, spawn: Spawn) => {
+  /** Ids of runs that were asked for by hand. */
+  const byHand: string[] = [];
+
+  const operate = (atMs: number, act: (deps: Deps) => Promise<unknown>): void =>
+    void time.at(atMs, () => {
+      act(spawn("operator").deps).catch(() => undefined);
+    });
+
+  return {
+    byHand,
+    runByHand: (job: JobDefinition, atMs: number): void =>
+      operate(atMs, async (deps) => {
+        const answer = await makeRunByHand(deps)({ job, input: { by: "hand" } });
+        if (answer.kind === "accepted") byHand.push(answer.runId);
+      }),
+    retry: (pointed: Pointed, atMs: number): void => operate(atMs, (deps) => retryRun(deps, pointed)),
+    cancel: (pointed: Pointed, atMs: number): void =>
+      operate(atMs, (deps) => cancelRun(deps, pointed, "by the operator")),
+    pause: (job: JobDefinition, atMs: number, forMs: number): void => {
+      operate(atMs, (deps) => pauseJob(deps, job, { reason: "maintenance" }));
+      operate(atMs + forMs, (deps) => resumeJob(deps, job));
+    },
+  };
+};

@@ -1,0 +1,90 @@
+import { messageText } from "../core/message.ts";
+import type { RunQueue } from "../ports/run-queue.ts";
+import type { Process, Universe } from "./process.ts";
+
+export interface QueuedMessage {
+  readonly id: number;
+  readonly body: string;
+  visibleAtMs: number;
+  receives: number;
+}
+
+export interface QueueSettings {
+  readonly visibilityMs: number;
+  readonly maxReceives: number;
+}
+
+/** How long a dead letter is hidden from whoever judges it. */
+const DEAD_VISIBILITY_MS = 60_000;
+
+/** Pollers that found nothing; each message that becomes visible wakes one. */
+const makeShow = ({ time }: Universe, idle: Set<() => void>) => {
+  const wakeAt = (atMs: number): void =>
+    void time.at(atMs, () => {
+      const [poller] = idle;
+      if (poller === undefined) return;
+      idle.delete(poller);
+      poller();
+    });
+  return (message: QueuedMessage, atMs: number): void => {
+    message.visibleAtMs = atMs;
+    wakeAt(atMs);
+  };
+};
+
+/** A standard queue: at least once, in any order, hidden while somebody works, to the DLQ after too many receives. */
+export const makeQueue = (universe: Universe, settings: QueueSettings) => {
+  const { time, random } = universe;
+  let made = 0;
+  const messages = new Set<QueuedMessage>();
+  const dead = new Set<QueuedMessage>();
+  const idle = new Set<() => void>();
+  const show = makeShow(universe, idle);
+
+  const put = (body: string, delayMs: number): void => {
+    const message = { id: made++, body, visibleAtMs: 0, receives: 0 };
+    messages.add(message);
+    show(message, time.now() + delayMs);
+  };
+
+  const receive = (): QueuedMessage | undefined => {
+    for (;;) {
+      const visible = [...messages].filter((message) => message.visibleAtMs <= time.now());
+      const message = visible[random.whole(0, visible.length - 1)];
+      if (message === undefined) return undefined;
+      message.receives += 1;
+      if (message.receives <= settings.maxReceives) {
+        const early = random.chance(universe.faults()["early-visibility"] ?? 0);
+        show(message, time.now() + (early ? 1_000 : settings.visibilityMs));
+        return message;
+      }
+      messages.delete(message);
+      message.visibleAtMs = time.now();
+      dead.add(message);
+    }
+  };
+
+  return {
+    messages,
+    dead,
+    idle,
+    show,
+    receive,
+    send: (body: string): void => {
+      put(body, random.chance(0.05) ? random.whole(0, 60_000) : random.whole(0, 200));
+      if (random.chance(universe.faults()["duplicate"] ?? 0)) put(body, random.whole(0, 600_000));
+    },
+    receiveDead: (): QueuedMessage | undefined => {
+      const message = [...dead].find((any) => any.visibleAtMs <= time.now());
+      if (message !== undefined) message.visibleAtMs = time.now() + DEAD_VISIBILITY_MS;
+      return message;
+    },
+  };
+};
+
+export type SimulatedQueue = ReturnType<typeof makeQueue>;
+
+/** The pools' queues as one process sees them. */
+export const queuePort = (process: Process, queueOf: (pool: string) => SimulatedQueue): RunQueue => ({
+  send: (pool, message) => process.call("queue.send", async () => queueOf(pool).send(messageText(message))),
+});
