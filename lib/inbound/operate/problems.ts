@@ -39,14 +39,16 @@ const problemOf = (error: unknown): Problem => {
   };
 };
 
-/** The error as an answer. `unavailable` says when to come back; a bug is reported to whoever runs the router. */
+/**
+ * The error as an answer. A bug, and what a store said when it did not answer, are reported to whoever runs the router.
+ */
 export const answerError = (
   context: Context,
   error: unknown,
   report: (error: unknown) => void = () => undefined,
 ): Response => {
   const problem = problemOf(error);
-  if (problem.status === 500) report(error);
+  if (problem.status >= 500) report(error);
   if (problem.status === 503) context.header("retry-after", "1");
   return context.body(JSON.stringify(problem), problem.status as Status, {
     "content-type": "application/problem+json",

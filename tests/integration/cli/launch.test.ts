@@ -70,14 +70,6 @@ test.each([["list"], ["run", "daily"], ["runs"], ["show", "daily"], ["next", "da
   },
 );
 
-test("a stage is never replaced by the local stack", async () => {
-  const stack = await startStack();
-  const answer = await cli(["list", "--stage", "prod", "--json"], { data: stack.data });
-  expect(answer.code).toBe(4);
-  expect(answer.json()).toMatchObject({ error: { code: "stage_unreachable" } });
-  await stack.close();
-});
-
 test("a stack that is gone, silent, or another one exits 4", async () => {
   const stack = await startStack();
   const withFacts = async (facts: object): Promise<unknown> => {

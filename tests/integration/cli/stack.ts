@@ -158,6 +158,8 @@ interface CliOptions {
   readonly stdin?: string;
   readonly nodeFlags?: readonly string[];
   readonly bin?: string;
+  /** Beside those of this process; undefined takes one out. */
+  readonly env?: { readonly [name: string]: string | undefined };
 }
 
 /** A process of the command line, on a host whose own zone is none that any test means. */
@@ -169,6 +171,7 @@ export const spawnCli = (args: readonly string[], options: CliOptions = {}): Chi
       ...env,
       TZ: "America/New_York",
       ...(options.data === undefined ? {} : { BELFRY_DATA: options.data }),
+      ...options.env,
     },
     stdio: ["pipe", "pipe", "pipe"],
   });
