@@ -1,15 +1,14 @@
 import { Logger } from "@aws-lambda-powertools/logger";
 import type { Json } from "../../core/json.ts";
+import { type MetricName, NAMESPACE } from "../../core/metrics.ts";
 import { isTerminal } from "../../core/run.ts";
 import { shortIsoOf } from "../../core/time.ts";
 import type { LogLevel } from "../../ports/attempts.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { AttemptEvent, Journal, NoticeCode } from "../../ports/journal.ts";
 
-const NAMESPACE = "Belfry";
-
 interface Metric {
-  readonly name: string;
+  readonly name: MetricName;
   readonly unit: "Count" | "Milliseconds";
   readonly value: number;
 }
@@ -34,18 +33,19 @@ const embedded = (metrics: readonly Metric[], stage: string, nowMs: number) => (
   ...Object.fromEntries(metrics.map(({ name, value }) => [name, value])),
 });
 
-const count = (name: string): Metric => ({ name, unit: "Count", value: 1 });
+const count = (name: MetricName): Metric => ({ name, unit: "Count", value: 1 });
 
-const METRIC_OF_STATE: { readonly [state: string]: string } = {
+const METRIC_OF_STATE: { readonly [state: string]: MetricName } = {
   succeeded: "RunsSucceeded",
   dead: "RunsDead",
+  parked: "RunsParked",
   waiting: "AttemptsFailed",
   skipped: "RunsSkipped",
   cancelled: "RunsCancelled",
 };
 
 /** Notices that are counted; the others are only said. */
-const METRIC_OF_NOTICE: { readonly [code in NoticeCode]?: string } = {
+const METRIC_OF_NOTICE: { readonly [code in NoticeCode]?: MetricName } = {
   "duplicate-delivery": "DuplicateDeliveries",
   "off-schedule-event": "OffScheduleEvents",
   "stale-result": "StaleResults",
@@ -66,6 +66,7 @@ const metricsOf = (event: AttemptEvent): readonly Metric[] => {
   const durationMs = event.endedAtMs - event.startedAtMs;
   return [
     ...(name === undefined ? [] : [count(name)]),
+    ...(event.outcome === "timed-out" ? [count("AttemptsTimedOut")] : []),
     { name: "AttemptDuration", unit: "Milliseconds", value: durationMs },
     ...(isTerminal(event.state)
       ? [{ name: "Lateness", unit: "Milliseconds", value: event.latenessMs } as const]
