@@ -1,4 +1,4 @@
-import { InvalidInput } from "../lib/core/errors.ts";
+import { InvalidInput, messageOf } from "../lib/core/errors.ts";
 import { codeOfError } from "./exit-codes.ts";
 
 /**
@@ -47,7 +47,7 @@ export const pairLines = (pairs: readonly (readonly [name: string, value: string
 /** `{code, message, field?, hint?}`: the error as `--json` shows it. */
 export const errorFacts = (error: unknown) => ({
   code: codeOfError(error),
-  message: error instanceof Error ? error.message : String(error),
+  message: messageOf(error),
   ...(error instanceof InvalidInput && error.field !== undefined ? { field: error.field } : {}),
   ...hintOf(error),
 });

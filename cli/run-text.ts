@@ -11,6 +11,7 @@ const compact = (value: unknown): string => JSON.stringify(value);
 
 const attemptText = ({
   n,
+  set,
   piece,
   startedAt,
   endedAt,
@@ -19,7 +20,8 @@ const attemptText = ({
 }: RunView["attempts"][number]): string => {
   const took = endedAt === undefined ? "" : ` after ${spanText(Date.parse(endedAt) - Date.parse(startedAt))}`;
   const of = piece === undefined ? "" : ` of piece ${piece}`;
-  return `${n}${of}: ${outcome}${took}, started ${startedAt}${error === undefined ? "" : ` (${error})`}`;
+  const again = set === undefined ? "" : ` of set ${set}`;
+  return `${n}${of}${again}: ${outcome}${took}, started ${startedAt}${error === undefined ? "" : ` (${error})`}`;
 };
 
 const timePairs = (run: RunView, zone: string): readonly Pair[] => [

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { InvalidInput, Unavailable } from "../../lib/core/errors.ts";
-import { isTerminal, type RunView } from "../../lib/core/run.ts";
+import { isSettled } from "../../lib/core/run.ts";
 import type { AcceptedAnswer, DryRunAnswer, RunAnswer } from "../../lib/inbound/operate/answers.ts";
 import { connect, type Operate } from "../client.ts";
 import { EXIT, type ExitCode, exitCodeOfState } from "../exit-codes.ts";
@@ -22,8 +22,6 @@ interface RunOptions extends CommonOptions {
 
 /** One request waits so long for the end of the run; then the next one asks. */
 const POLL_MS = 20_000;
-
-const isSettled = ({ state }: RunView): boolean => isTerminal(state) || state === "parked";
 
 /** Asks until the run is settled or the time is over. Answers undefined when Ctrl-C came first. */
 const waitFor = async (

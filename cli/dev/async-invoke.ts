@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { messageOf } from "../../lib/core/errors.ts";
 import { isoOf } from "../../lib/core/time.ts";
 import type { Clock, Timers } from "../../lib/ports/clock.ts";
 
@@ -84,7 +85,7 @@ export const makeAsyncInvoke = (options: AsyncInvokeOptions): AsyncInvoke => {
         later(event, requestId, tries + 1, waitMs);
         return;
       }
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       report(`the dispatcher gave up on an event after ${tries} tries: ${message}`);
       await onFailure(exhausted(options, requestId, event, tries, error));
     }

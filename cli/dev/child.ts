@@ -1,5 +1,6 @@
 import { flushCompileCache } from "node:module";
 import type { Server } from "node:net";
+import { messageOf } from "../../lib/core/errors.ts";
 import { type Build, type Order, type Report, readOrder } from "./messages.ts";
 
 export interface Running {
@@ -24,8 +25,6 @@ const keep = (error: unknown): void => {
   const stack = error instanceof Error ? error.stack : String(error);
   console.error(JSON.stringify({ level: "DEBUG", message: "not started", stack }));
 };
-
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** After a stop nothing should be left to do; what is (a client's idle socket) does not keep the process. */
 const STRAGGLERS_MS = 500;
@@ -59,7 +58,7 @@ export const runChild = <Start>(begin: (start: Start, host: Host) => Promise<Run
       flushCompileCache();
     } catch (error) {
       keep(error);
-      report({ kind: "fault", text: textOf(error) });
+      report({ kind: "fault", text: messageOf(error) });
       process.exitCode = 1;
       end();
     }
@@ -71,7 +70,7 @@ export const runChild = <Start>(begin: (start: Start, host: Host) => Promise<Run
       report({ kind: "ready" });
     } catch (error) {
       keep(error);
-      report({ kind: "fault", text: textOf(error) });
+      report({ kind: "fault", text: messageOf(error) });
     }
   };
 

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
+import { messageOf } from "../../lib/core/errors.ts";
 import type { Clock, Timers } from "../../lib/ports/clock.ts";
 import { lambdaContext } from "./lambda-context.ts";
 
@@ -49,8 +50,6 @@ const SAID_AFTER = 5;
 /** SQS hands out no more than that in one receive. */
 const MOST_PER_RECEIVE = 10;
 const DELETE_TRIES = 5;
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const waitBefore = (failures: number): number =>
   Math.min(FIRST_WAIT_MS * 2 ** (failures - 1), LONGEST_WAIT_MS);
@@ -114,7 +113,7 @@ const invoke = async (options: MappingOptions, batch: readonly ReceivedMessage[]
     answer = await handler({ Records: batch.map((message) => recordOf(message, options)) }, context);
   } catch (error) {
     // The messages stay as they are: visibility brings them back, the queue's own redrive bounds that.
-    report(`${functionName} failed, its messages come back: ${reasonOf(error)}`);
+    report(`${functionName} failed, its messages come back: ${messageOf(error)}`);
     return;
   }
   await removeAll(options, doneOf(batch, answer));
@@ -160,7 +159,7 @@ export const startMapping = (options: MappingOptions): Mapping => {
     } catch (error) {
       failures += 1;
       if (failures === SAID_AFTER && !stopped) {
-        report(`the queue of ${functionName} does not answer, trying on: ${reasonOf(error)}`);
+        report(`the queue of ${functionName} does not answer, trying on: ${messageOf(error)}`);
       }
       if (!stopped) await pause(timers, waitBefore(failures));
       return [];

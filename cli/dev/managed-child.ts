@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import type { Server } from "node:net";
 import { letGoOfPipes } from "../../lib/adapters/thread/pipes.ts";
-import { Unavailable } from "../../lib/core/errors.ts";
+import { messageOf, Unavailable } from "../../lib/core/errors.ts";
 import type { Timers } from "../../lib/ports/clock.ts";
 import { type Build, type Order, readReport } from "./messages.ts";
 
@@ -64,8 +64,6 @@ const nextFault = (child: ChildProcess): Promise<string | undefined> =>
     child.on("exit", onExit);
     if (isGone(child)) onExit(child.exitCode, child.signalCode);
   });
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Gives a fresh child its start; answers why it did not begin, or nothing. */
 const give = async <Start>(

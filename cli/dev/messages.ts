@@ -1,3 +1,4 @@
+import { isRecord } from "../../lib/core/json.ts";
 import type { Endpoints } from "./environment.ts";
 
 /** One result of the build: what a control or worker process runs. */
@@ -41,9 +42,6 @@ export interface WorkerStart {
   readonly build: Build;
   readonly pool: string;
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
 
 /** Undefined when the message is none of ours. */
 export const readReport = (value: unknown): Report | undefined => {

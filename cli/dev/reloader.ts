@@ -1,3 +1,4 @@
+import { messageOf } from "../../lib/core/errors.ts";
 import type { Timers } from "../../lib/ports/clock.ts";
 import type { Processes } from "./processes.ts";
 import type { BuildAnswer, ProjectBuild } from "./project-build.ts";
@@ -48,7 +49,7 @@ export class Reloader {
     }
     this.#reloading = this.#reload()
       .catch((error: unknown) => {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = messageOf(error);
         this.#options.complain(`not reloaded, the old version goes on: ${reason}`);
       })
       .finally(() => {

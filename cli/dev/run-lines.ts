@@ -1,5 +1,4 @@
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
+import { isRecord } from "../../lib/core/json.ts";
 
 const readJson = (line: string): Record<string, unknown> | undefined => {
   if (!line.startsWith("{")) return undefined;

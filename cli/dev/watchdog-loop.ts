@@ -1,3 +1,4 @@
+import { messageOf } from "../../lib/core/errors.ts";
 import type { Timers } from "../../lib/ports/clock.ts";
 
 export interface WatchdogLoop {
@@ -24,8 +25,7 @@ export const startWatchdog = (
       if (failing) report("the watchdog works again");
       failing = false;
     } catch (error) {
-      if (!failing)
-        report(`the watchdog failed, trying on: ${error instanceof Error ? error.message : error}`);
+      if (!failing) report(`the watchdog failed, trying on: ${messageOf(error)}`);
       failing = true;
     }
     if (!stopped) timer = timers.after(everyMs, again);

@@ -1,3 +1,4 @@
+import { messageOf } from "../../lib/core/errors.ts";
 import { NoStack } from "../stack-file.ts";
 
 /** Of every client of the command line: an answer that does not come is told, not waited for. */
@@ -56,7 +57,7 @@ const networkCode = (error: unknown): string | undefined => {
  */
 export const awsError = (error: unknown, what: string): NoStack => {
   const name = nameOf(error);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (error instanceof NoStack) return error;
   if (NO_CREDENTIALS.has(name)) return new NoStack("no_credentials", "no AWS credentials are found", LOG_IN);
   if (REFUSED_CREDENTIALS.has(name))

@@ -13,8 +13,8 @@ import {
 import type { Item } from "../core/write.ts";
 import type { Settlement } from "../ports/run-queue.ts";
 import { isLocked, listedInLock, release } from "./lock-keeper.ts";
-import { fitsInline, storeAside } from "./side.ts";
-import { attemptNumber, DELETE, type Lease, leave, pieceNumber, type Visit, type WorkDeps } from "./visit.ts";
+import { fitsInline } from "./side.ts";
+import { attemptPlace, DELETE, type Lease, leave, type Visit, type WorkDeps } from "./visit.ts";
 
 export type Beginning =
   | { readonly kind: "lease"; readonly lease: Lease }
@@ -35,14 +35,11 @@ export const begin = async (deps: WorkDeps, visit: Visit): Promise<Beginning> =>
 };
 
 const tryToBegin = async (deps: WorkDeps, visit: Visit): Promise<Beginning | "again"> => {
-  const { job, occurrence, message, token } = visit;
+  const { job, message, token } = visit;
   const { clock, timings } = deps;
   // Read before the call: the lease must not end later in the table than in our own eyes.
   const nowMs = clock.nowMs();
   const leaseUntilMs = nowMs + timings.leaseMs;
-  const input = message.input ?? (job.input === null ? undefined : job.input);
-  const big = fitsInline(message.input) ? undefined : message.input;
-  if (big !== undefined) await storeAside(deps.table, occurrence, "input", big, nowMs);
   const answer = await deps.table.write(
     start({
       ...visit,
@@ -52,9 +49,7 @@ const tryToBegin = async (deps: WorkDeps, visit: Visit): Promise<Beginning | "ag
       locked: isLocked(job),
       trigger: message.trigger,
       queuedAtMs: message.queuedAtMs,
-      ...(input !== undefined && fitsInline(input) ? { input } : {}),
-      ...(big === undefined ? {} : { sideInput: true }),
-      ...(message.reason === undefined ? {} : { reason: message.reason }),
+      ...(job.input !== null && fitsInline(job.input) ? { input: job.input } : {}),
     }),
   );
   if (answer.written) return entered(deps, { item: answer.item, startedAtMs: nowMs, untilMs: leaseUntilMs });
@@ -138,8 +133,7 @@ const takeOver = async (deps: WorkDeps, visit: Visit, item: Item): Promise<Begin
     nowMs,
     clockBoundMs: deps.timings.clockBoundMs,
     tries: triesWith(item["tries"], {
-      n: attemptNumber(item),
-      ...pieceNumber(item),
+      ...attemptPlace(item),
       startedAtMs: Number(item["attemptAtMs"]),
       endedAtMs: Number(item["leaseUntilMs"]),
       outcome: "lost",

@@ -2,7 +2,6 @@ import { Unavailable } from "../core/errors.ts";
 import { type Occurrence, runIdOf } from "../core/identity.ts";
 import { runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
-import type { Json } from "../core/json.ts";
 import {
   type Class,
   type Contender,
@@ -36,8 +35,6 @@ export interface Ask {
   readonly epoch: number;
   readonly trigger: Trigger;
   readonly queuedAtMs: number;
-  readonly input?: Json;
-  readonly reason?: string;
   /** Its RUN is there already, made by T1: a run by hand, a backfill, or any run with an input of its own. */
   readonly recorded: boolean;
 }
@@ -85,8 +82,6 @@ const send = ({ queue }: ClaimDeps, ask: Ask): Promise<void> =>
     epoch: ask.epoch,
     trigger: ask.trigger,
     queuedAtMs: ask.queuedAtMs,
-    ...(ask.input === undefined || ask.recorded ? {} : { input: ask.input }),
-    ...(ask.reason === undefined ? {} : { reason: ask.reason }),
   });
 
 const duplicate = async (

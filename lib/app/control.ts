@@ -1,10 +1,7 @@
 import { slotKeyOf } from "../core/identity.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { shortIsoOf } from "../core/time.ts";
-import type { Item, Value } from "../core/write.ts";
-
-const isMap = (value: Value | undefined): value is { readonly [name: string]: Value } =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Set);
+import { type Item, isMap } from "../core/write.ts";
 
 /** Attributes of the control item. */
 export const pauseEntry = ({ subject }: JobDefinition): string => `p#${subject}`;
@@ -16,8 +13,8 @@ const entryOf = (control: Item | undefined, name: string) => {
 };
 
 /**
- * Why this slot must not be claimed, as the control item says it: `p#<subject>` = `{at, until?, reason}` for a paused
- * job (until = the first slot that fires again), `n#<subject>` = `{slot}` for the one slot to skip. Undefined = claim.
+ * Why this slot must not be claimed, as the control item says it: `p#<subject>` = `{sinceMs, untilMs?, reason}` for a
+ * paused job (untilMs = the first slot that fires again), `n#<subject>` = `{slot}` for the one slot to skip. Undefined = claim.
  */
 export const reasonNotToClaim = (
   control: Item | undefined,
@@ -25,7 +22,7 @@ export const reasonNotToClaim = (
   slotMs: number,
 ): string | undefined => {
   const paused = entryOf(control, pauseEntry(job));
-  if (paused !== undefined && slotMs < Number(paused["until"] ?? Number.POSITIVE_INFINITY)) return "paused";
+  if (paused !== undefined && slotMs < Number(paused["untilMs"] ?? Number.POSITIVE_INFINITY)) return "paused";
   const next = entryOf(control, skipEntry(job));
   return next?.["slot"] === slotKeyOf(slotMs) ? "skipped by hand" : undefined;
 };
@@ -44,11 +41,11 @@ export const pauseOf = (
 ): PauseView | undefined => {
   const entry = entryOf(control, pauseEntry(job));
   if (entry === undefined) return undefined;
-  const { at, until, reason } = entry;
-  if (typeof until === "number" && until <= nowMs) return undefined;
+  const { sinceMs, untilMs, reason } = entry;
+  if (typeof untilMs === "number" && untilMs <= nowMs) return undefined;
   return {
-    since: shortIsoOf(Number(at)),
+    since: shortIsoOf(Number(sinceMs)),
     reason: String(reason),
-    ...(typeof until === "number" ? { until: shortIsoOf(until) } : {}),
+    ...(typeof untilMs === "number" ? { until: shortIsoOf(untilMs) } : {}),
   };
 };

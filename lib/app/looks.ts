@@ -135,7 +135,7 @@ const lookAtLocked = async (deps: LookDeps, open: OpenRun): Promise<void> => {
   const nowMs = deps.clock.nowMs();
   if (holder !== undefined) {
     await sendHolderAgain(deps, open, holder);
-    const sinceMs = nowMs - Math.max(holder.atMs, Number(run?.["contAtMs"] ?? 0));
+    const sinceMs = nowMs - Math.max(holder.sentAtMs, Number(run?.["contAtMs"] ?? 0));
     await lookAt(deps, occurrence, { atMs: nowMs + holderDistanceMs(deps, sinceMs) });
   } else if (known) {
     if (isLocked(job)) await claimAndSend(deps, askOf(deps, open), deps.random.token());

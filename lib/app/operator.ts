@@ -137,8 +137,8 @@ export const pauseJob = async (
   job: JobDefinition,
   pause: { readonly reason: string; readonly untilMs?: number },
 ): Promise<void> => {
-  const until = pause.untilMs === undefined ? {} : { until: pause.untilMs };
-  const entry = { at: deps.clock.nowMs(), reason: pause.reason, ...until };
+  const until = pause.untilMs === undefined ? {} : { untilMs: pause.untilMs };
+  const entry = { sinceMs: deps.clock.nowMs(), reason: pause.reason, ...until };
   await writeControl(deps, [[pauseEntry(job), entry]]);
 };
 

@@ -2,7 +2,7 @@ import type { Occurrence } from "../core/identity.ts";
 import { lockKey, runKey } from "../core/items.ts";
 import type { JobList } from "../core/job-list.ts";
 import type { Json } from "../core/json.ts";
-import { isTerminal, type RunView } from "../core/run.ts";
+import { isSettled, type RunView } from "../core/run.ts";
 import type { Item } from "../core/write.ts";
 import type { Clock, Timers } from "../ports/clock.ts";
 import type { Table } from "../ports/table.ts";
@@ -59,9 +59,6 @@ export type ReadRun = ReturnType<typeof makeReadRun>;
 
 /** Short enough that `run --wait` feels immediate, and ten small reads a second cost nothing anyone would notice. */
 const POLL_MS = 100;
-
-/** Nothing more will happen by itself: over, or parked for a person. */
-export const isSettled = ({ state }: RunView): boolean => isTerminal(state) || state === "parked";
 
 const pause = (timers: Timers, waitMs: number): Promise<void> =>
   new Promise((resolve) => {

@@ -22,7 +22,15 @@ import type { WriteAnswer } from "../ports/table.ts";
 import type { Kept } from "./kept.ts";
 import { repeated } from "./repeated.ts";
 import { fitsInline, storeAside } from "./side.ts";
-import { attemptNumber, DELETE, type Lease, leave, pieceNumber, type Visit, type WorkDeps } from "./visit.ts";
+import {
+  attemptNumber,
+  attemptPlace,
+  DELETE,
+  type Lease,
+  leave,
+  type Visit,
+  type WorkDeps,
+} from "./visit.ts";
 
 /** An attempt that is over, with what is needed to write it down. */
 export interface Ended {
@@ -201,11 +209,10 @@ const saved = async ({ kept }: Ended, state: Json): Promise<boolean> => {
   }
 };
 
-/** The input lies in the record by now. Where no message can be sent the old one comes back, and does as well. */
+/** Where no message can be sent the old one comes back, and does as well. */
 const askForNext = async (deps: WorkDeps, { job, message }: Visit): Promise<Settlement> => {
-  const { input: _, ...next } = message;
   try {
-    await deps.queue.send(job.pool, next);
+    await deps.queue.send(job.pool, message);
     return DELETE;
   } catch (error) {
     if (error instanceof Unavailable) return { kind: "return", afterMs: SECOND_MS };
@@ -239,12 +246,11 @@ const progressOf = ({ progress }: Ended) => (progress === undefined ? {} : { pro
 
 const triesOf = ({ lease, end, endedAtMs }: Ended, error?: string): Value =>
   triesWith(lease.item["tries"], {
-    n: attemptNumber(lease.item),
-    ...pieceNumber(lease.item),
+    ...attemptPlace(lease.item),
     startedAtMs: lease.startedAtMs,
     endedAtMs,
     outcome: end.kind,
-    ...(error === undefined ? {} : { error: cut(error, 60) }),
+    ...(error === undefined ? {} : { error: cut(error, 40) }),
   });
 
 const SHORT_MESSAGE = 120;

@@ -6,8 +6,8 @@ import type { Json } from "../core/json.ts";
 import { TRIGGERS, type Trigger } from "../core/message.ts";
 import { type AttemptView, isTerminal, RUN_STATES, type RunState, type RunView } from "../core/run.ts";
 import { shortIsoOf } from "../core/time.ts";
-import type { Item, Value } from "../core/write.ts";
-import { attemptNumber, pieceNumber } from "./visit.ts";
+import { type Item, isMap, type Value } from "../core/write.ts";
+import { attemptPlace, pieceNumber } from "./visit.ts";
 
 /** What of the job a view needs; undefined for the runs of a job that no longer exists. */
 type KnownJob = Pick<JobDefinition, "name" | "input"> | undefined;
@@ -18,9 +18,6 @@ export interface SideValues {
   readonly result?: Json;
   readonly error?: Json;
 }
-
-const isMap = (value: unknown): value is { readonly [name: string]: Value } =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Set);
 
 const isList = (value: Value | undefined): value is readonly Value[] => Array.isArray(value);
 
@@ -68,15 +65,18 @@ const pastAttempts = (item: Item): readonly AttemptView[] => {
   const tries = item["tries"];
   if (!isList(tries)) return [];
   return tries.filter(isMap).map((attempt) => {
-    const message = textIn(attempt, "m");
-    const piece = numberIn(attempt, "p");
+    const startMs = numberIn(attempt, "startMs") ?? 0;
+    const error = textIn(attempt, "error");
+    const set = numberIn(attempt, "set");
+    const piece = numberIn(attempt, "piece");
     return {
       n: numberIn(attempt, "n") ?? 0,
+      ...(set === undefined ? {} : { set }),
       ...(piece === undefined ? {} : { piece }),
-      startedAt: shortIsoOf(numberIn(attempt, "s") ?? 0),
-      endedAt: shortIsoOf(numberIn(attempt, "e") ?? 0),
-      outcome: textIn(attempt, "o") ?? "unknown",
-      ...(message === undefined ? {} : { error: message }),
+      startedAt: shortIsoOf(startMs),
+      endedAt: shortIsoOf(startMs + (numberIn(attempt, "tookMs") ?? 0)),
+      outcome: textIn(attempt, "outcome") ?? "unknown",
+      ...(error === undefined ? {} : { error }),
     };
   });
 };
@@ -86,8 +86,7 @@ const attemptsOf = (item: Item): readonly AttemptView[] => {
   const past = pastAttempts(item);
   const startedAtMs = numberIn(item, "attemptAtMs");
   if (stateOf(item) !== "running" || startedAtMs === undefined) return past;
-  const now = { n: attemptNumber(item), ...pieceNumber(item) };
-  return [...past, { ...now, startedAt: shortIsoOf(startedAtMs), outcome: "running" }];
+  return [...past, { ...attemptPlace(item), startedAt: shortIsoOf(startedAtMs), outcome: "running" }];
 };
 
 const errorOf = (item: Item, side: Json | undefined): RunView["error"] => {

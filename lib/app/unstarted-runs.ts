@@ -39,6 +39,6 @@ export const unstartedRuns = (
   const first = holdersOf(lock)[0]?.slotKey;
   const reason = first === undefined ? undefined : `waits for ${runIdOf({ subject, slotKey: first })}`;
   for (const waiter of waitersOf(lock)) add(waiter.slotKey, waiter.class, undefined, reason);
-  for (const holder of holdersOf(lock)) add(holder.slotKey, holder.class, holder.atMs);
+  for (const holder of holdersOf(lock)) add(holder.slotKey, holder.class, holder.sentAtMs);
   return views;
 };

@@ -40,6 +40,12 @@ export const leave = async (deps: WorkDeps, { job, occurrence, message }: Visit)
 export const attemptNumber = (item: Item): number =>
   Number(item["attempts"] ?? 0) + Number(item["crashes"] ?? 0) + 1;
 
+/** Which attempt it is, and of what: of the first set and the first piece, most often. */
+export const attemptPlace = (item: Item) => {
+  const set = Number(item["ep"] ?? 1);
+  return { n: attemptNumber(item), ...(set === 1 ? {} : { set }), ...pieceNumber(item) };
+};
+
 /** Which piece of the work it is, counted from 1; nothing, for the first: most runs have no other. */
 export const pieceNumber = (item: Item): { readonly piece?: number } => {
   const before = Number(item["cont"] ?? 0);
@@ -49,10 +55,9 @@ export const pieceNumber = (item: Item): { readonly piece?: number } => {
 /** The input of the run: its own, wherever it lies, or the job's. Undefined = it had its own, and that is gone. */
 export const inputOf = async (
   deps: WorkDeps,
-  { job, occurrence, message }: Visit,
+  { job, occurrence }: Visit,
   item: Item,
 ): Promise<Json | undefined> => {
-  if (message.input !== undefined) return message.input;
   if (item["sideInput"] === true) return readAside(deps.table, occurrence, "input");
   return (item["input"] as Json | undefined) ?? job.input;
 };

@@ -44,3 +44,6 @@ export class Conflict extends BelfryError {
 export class Unavailable extends BelfryError {
   readonly retryable = true;
 }
+
+/** The text of whatever was thrown. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -12,7 +12,7 @@ import type { Key } from "./write.ts";
  * | SIDE | `J#<subject>` / `I#<slotKey>#<name>` | input, result or error too big for RUN (`input`, `result-<fence>`, `error-<fence>`); what attempts hand on (`checkpoint`, `once#<key>`: `{fence, n, value}`) |
  * | OPEN | `O#<hour>#<0..7>` / `<instant>#<subject>~<slotKey>` | "look at this run at that instant" |
  * | CURSOR | `W` / `cursor` | up to where the watchdog has looked at slots |
- * | CONTROL | `W` / `control` | paused jobs, slots to skip |
+ * | CONTROL | `W` / `control` | paused jobs `p#<subject>` = `{sinceMs, untilMs?, reason}`, slots to skip `n#<subject>` = `{slot}` |
  * | DEFINITION | `D` / `<subject>` | a job as data, its hash, since when it holds |
  * | MANIFEST | `W` / `manifest` | the hash of the manifest whose definitions are in the table |
  * | POISON | `P#<day>` / `<instant>~<id>` | a message that nobody can read |
@@ -24,10 +24,11 @@ import type { Key } from "./write.ts";
  * RUN: `v st ep fence own leaseUntilMs attempts crashes nextAttemptAtMs cancelAtMs claimedAtMs reopenedAtMs
  * nudgedAtMs nudgedBy nudges startedAtMs attemptAtMs endedAtMs dismissedAtMs trigger reason blockedBy input sideInput
  * result sideResult error sideError tries dup staleResults snoozes cont contAtMs progress rangeCount rangeFromMs badMonth
- * badKey expiresAtS`.
+ * badKey expiresAtS`. `tries`: the last attempts, each `{n, set?, piece?, startMs, tookMs, outcome, error?}`.
  * ALERT: `v alert atMs badMonth badKey expiresAtS`, and per channel `to#<channel>` = `{n: attempts, o: owner of the last,
  * nextAtMs, toldAtMs, gaveUpAtMs, error, refused}`.
- * LOCK: per holder `h#<slotKey>` = `{e: epoch, o: owner, at: claimed or sent again, in ms, c: class, n: nudged by}`; `held`; `w`, a set of `<class>~<slotKey>~<epoch>`; `top`.
+ * LOCK: per holder `h#<slotKey>` = `{epoch, owner, sentAtMs: claimed or sent again, class, nudgedBy?}`;
+ * `held`; `w`, a set of `<class>~<slotKey>~<epoch>`; `top`.
  */
 export const ITEM_VERSION = 1;
 

@@ -1,16 +1,8 @@
 import type { JobDefinition } from "./job.ts";
 import type { Json } from "./json.ts";
+import { isRecord } from "./json.ts";
 import { json } from "./read-json.ts";
-import {
-  type Fault,
-  isRecord,
-  listOf,
-  matching,
-  oneOrMore,
-  type Reader,
-  record,
-  text,
-} from "./read-options.ts";
+import { type Fault, listOf, matching, oneOrMore, type Reader, record, text } from "./read-options.ts";
 
 /** One IAM statement that allows; resources may hold `{stage}` and CloudFormation's `${...}`. */
 export interface Permission {

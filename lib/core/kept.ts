@@ -1,4 +1,4 @@
-import { InvalidInput } from "./errors.ts";
+import { InvalidInput, messageOf } from "./errors.ts";
 import type { Json } from "./json.ts";
 
 /** What a handler may keep from one attempt of its run to the next, and the limits of it. */
@@ -83,7 +83,7 @@ export const effectOf = (key: string, result: unknown): Effect => {
           refused: `the result of once("${key}") has ${bytes} bytes of JSON; at most ${EFFECT_BYTES} fit. The effect is done, and is not repeated`,
         };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     return { refused: `${why}. The effect is done, and is not repeated` };
   }
 };

@@ -8,9 +8,9 @@ import {
   contains,
   deleteMembers,
   equals,
-  exists,
   type Item,
   increment,
+  isMap,
   lessThan,
   not,
   remove,
@@ -37,7 +37,8 @@ export interface Holder {
   readonly slotKey: string;
   readonly epoch: number;
   readonly owner: string;
-  readonly atMs: number;
+  /** When it was claimed, or sent again. */
+  readonly sentAtMs: number;
   readonly class: Class;
   /** Who sent its message once more, if anybody did. */
   readonly nudgedBy: string | undefined;
@@ -53,9 +54,6 @@ export interface Waiter {
 
 const HOLDER_PREFIX = "h#";
 
-const isMap = (value: Value | undefined): value is { readonly [name: string]: Value } =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Set);
-
 const classOf = (value: unknown): Class => (value === 0 || value === 2 ? value : 1);
 
 /** In order of the slot key. */
@@ -66,11 +64,11 @@ export const holdersOf = (lock: Item | undefined): readonly Holder[] =>
         ? [
             {
               slotKey: name.slice(HOLDER_PREFIX.length),
-              epoch: Number(value["e"]),
-              owner: String(value["o"]),
-              atMs: Number(value["at"]),
-              class: classOf(value["c"]),
-              nudgedBy: value["n"] === undefined ? undefined : String(value["n"]),
+              epoch: Number(value["epoch"]),
+              owner: String(value["owner"]),
+              sentAtMs: Number(value["sentAtMs"]),
+              class: classOf(value["class"]),
+              nudgedBy: value["nudgedBy"] === undefined ? undefined : String(value["nudgedBy"]),
             },
           ]
         : [],
@@ -95,10 +93,10 @@ export const hasRoom = (lock: Item | undefined, max: number): boolean => Number(
 const roomFor = (max: number) => any(absent("held"), lessThan("held", max));
 
 const holderValue = (contender: Contender, token: string, nowMs: number): Value => ({
-  e: contender.epoch,
-  o: token,
-  at: nowMs,
-  c: contender.class,
+  epoch: contender.epoch,
+  owner: token,
+  sentAtMs: nowMs,
+  class: contender.class,
 });
 
 export interface LockClaim {
@@ -130,7 +128,7 @@ export const claimLock = ({ contender, token, nowMs, max, newestOnly }: LockClai
 /** T9 for a holder. */
 export const releaseHolder = ({ subject, slotKey }: Occurrence, epoch: number): Write => ({
   key: lockKey(subject),
-  condition: equals([holderAttribute(slotKey), "e"], epoch),
+  condition: equals([holderAttribute(slotKey), "epoch"], epoch),
   changes: [remove(holderAttribute(slotKey)), increment("held", -1)],
 });
 
@@ -182,7 +180,7 @@ export const nudgeHolder = (
   const its = holderAttribute(holder.slotKey);
   return {
     key: lockKey(subject),
-    condition: all(exists(its), equals([its, "e"], holder.epoch), equals([its, "at"], holder.atMs)),
-    changes: [set([its, "at"], nowMs), set([its, "n"], token)],
+    condition: all(equals([its, "epoch"], holder.epoch), equals([its, "sentAtMs"], holder.sentAtMs)),
+    changes: [set([its, "sentAtMs"], nowMs), set([its, "nudgedBy"], token)],
   };
 };

@@ -1,6 +1,6 @@
 import { InvalidInput } from "./errors.ts";
 import { isManualKey, isSlotKey, slotMsOf } from "./identity.ts";
-import type { Json } from "./json.ts";
+import { isRecord } from "./json.ts";
 
 /** What made the occurrence: its schedule, the watchdog in the schedule's place, a person, or a backfill. */
 export const TRIGGERS = ["schedule", "watchdog", "manual", "backfill"] as const;
@@ -15,9 +15,6 @@ export interface RunMessage {
   readonly trigger: Trigger;
   /** When the run was asked for; the start stores it. */
   readonly queuedAtMs: number;
-  /** The run's own input; absent = the job's. */
-  readonly input?: Json;
-  readonly reason?: string;
 }
 
 /** The instant from which the start deadline counts: the slot, or when somebody asked for the run. */
@@ -35,9 +32,6 @@ export const messageText = (message: RunMessage): string =>
     character === "\ufffe" ? "\\ufffe" : "\\uffff",
   );
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 export const isTrigger = (value: unknown): value is Trigger => TRIGGERS.some((trigger) => trigger === value);
 
 /**
@@ -53,19 +47,11 @@ export const parseMessage = (body: string): RunMessage => {
     throw new InvalidInput("poison_message", "the message cannot be read: no JSON", {}, { cause });
   }
   if (!isRecord(raw)) throw poison("not an object");
-  const { v, subject, slotKey, epoch, trigger, queuedAtMs, input, reason } = raw;
+  const { v, subject, slotKey, epoch, trigger, queuedAtMs } = raw;
   if (v !== MESSAGE_VERSION) throw poison(`version ${JSON.stringify(v)} is not ${MESSAGE_VERSION}`);
   if (typeof subject !== "string" || typeof slotKey !== "string") throw poison("no subject or slotKey");
   if (!isSlotKey(slotKey)) throw poison(`"${slotKey}" is no slot key`);
   if (typeof epoch !== "number" || !Number.isInteger(epoch) || epoch < 1) throw poison("no epoch");
   if (!isTrigger(trigger) || typeof queuedAtMs !== "number") throw poison("no trigger or queuedAtMs");
-  return {
-    subject,
-    slotKey,
-    epoch,
-    trigger,
-    queuedAtMs,
-    ...(input === undefined ? {} : { input: input as Json }),
-    ...(typeof reason === "string" ? { reason } : {}),
-  };
+  return { subject, slotKey, epoch, trigger, queuedAtMs };
 };

@@ -8,6 +8,7 @@ import {
   ITEM_VERSION,
   WAITING_ALERTS,
 } from "./items.ts";
+import { isRecord } from "./json.ts";
 import {
   absent,
   all,
@@ -60,9 +61,6 @@ export interface Delivery {
   /** The receiver refused this very alert; it may take others. */
   readonly refused?: true;
 }
-
-const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
-  typeof value === "object" && value !== null;
 
 /** Undefined when the channel has not been tried. */
 export const deliveryIn = (item: Item, channel: string): Delivery | undefined => {

@@ -3,13 +3,13 @@ import { durationText } from "./duration.ts";
 import { NAME_PATTERN } from "./identity.ts";
 import { DEFAULTS, type JobDefinition, type PoolDefinition } from "./job.ts";
 import { NAME_HINT } from "./job-options.ts";
+import { isRecord } from "./json.ts";
 import { LONGEST_TIMEOUT_MS } from "./pool.ts";
 import {
   type Checked,
   didYouMean,
   duration,
   type Fault,
-  isRecord,
   listOf,
   matching,
   number,

@@ -1,5 +1,6 @@
 import { durationMs, durationText } from "./duration.ts";
 import { InvalidInput } from "./errors.ts";
+import { isRecord } from "./json.ts";
 
 /** One thing that is wrong with what somebody wrote, and what to write instead. */
 export interface Fault {
@@ -141,9 +142,6 @@ export const oneOrMore =
     const one = read(value, place);
     return one === undefined ? undefined : [one];
   };
-
-export const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 type Shape = { readonly [name: string]: Reader<unknown> };
 type Read<S extends Shape> = { readonly [K in keyof S]?: NonNullable<ReturnType<S[K]>> };

@@ -28,8 +28,14 @@ export const TERMINAL_STATES: ReadonlySet<string> = new Set<RunState>([
 export const isTerminal = (state: string | undefined): boolean =>
   state !== undefined && TERMINAL_STATES.has(state);
 
+/** Nothing more will happen by itself: over, or parked for a person. */
+export const isSettled = ({ state }: { readonly state: RunState }): boolean =>
+  isTerminal(state) || state === "parked";
+
 export interface AttemptView {
   readonly n: number;
+  /** Which set of attempts, counted from 1: each retry begins one; absent = the first. */
+  readonly set?: number;
   /** Which piece of a run that continues later; absent = the first. */
   readonly piece?: number;
   readonly startedAt: string;

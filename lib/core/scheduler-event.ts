@@ -1,4 +1,5 @@
 import { InvalidInput } from "./errors.ts";
+import { isRecord } from "./json.ts";
 import { readInstant } from "./time.ts";
 
 /** One delivery of a schedule: these subjects, at this slot. */
@@ -25,9 +26,6 @@ export const schedulerInput = (subjects: readonly string[], { isTick = false } =
   executionId: "<aws.scheduler.execution-id>",
   attempt: "<aws.scheduler.attempt-number>",
 });
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
 

@@ -77,10 +77,8 @@ export interface Start {
   readonly locked: boolean;
   readonly trigger: Trigger;
   readonly queuedAtMs: number;
+  /** The job's, for a run that has no record yet. */
   readonly input?: Json;
-  /** The input that came with the message lies in SIDE. */
-  readonly sideInput?: boolean;
-  readonly reason?: string;
 }
 
 /** T2: the lease of the next attempt, with a higher fence. */
@@ -104,8 +102,6 @@ export const start = (wanted: Start): Write => {
       remove("nextAttemptAtMs"),
       ...born(wanted.queuedAtMs, wanted.trigger),
       ...(wanted.input === undefined ? [] : [setOnce("input", wanted.input)]),
-      ...(wanted.sideInput === undefined ? [] : [setOnce("sideInput", wanted.sideInput)]),
-      ...(wanted.reason === undefined ? [] : [setOnce("reason", wanted.reason)]),
     ],
   };
 };
@@ -113,6 +109,8 @@ export const start = (wanted: Start): Write => {
 /** The last few attempts, kept in the record for people. */
 export interface Try {
   readonly n: number;
+  /** Of attempts, where somebody retried the run; from 1. */
+  readonly set?: number;
   /** Of the run's work, where it has more than one; from 1. */
   readonly piece?: number;
   readonly startedAtMs: number;
@@ -124,18 +122,8 @@ export interface Try {
 const KEPT_TRIES = 5;
 
 /** The list to store after one more attempt: `tries` of RUN, oldest first. */
-export const triesWith = (
-  tries: Value | undefined,
-  { n, piece, startedAtMs, endedAtMs, outcome, error }: Try,
-): Value => {
-  const entry = {
-    n,
-    ...(piece === undefined ? {} : { p: piece }),
-    s: startedAtMs,
-    e: endedAtMs,
-    o: outcome,
-    ...(error === undefined ? {} : { m: error }),
-  };
+export const triesWith = (tries: Value | undefined, { startedAtMs, endedAtMs, ...last }: Try): Value => {
+  const entry = { ...last, startMs: startedAtMs, tookMs: endedAtMs - startedAtMs };
   return [...(Array.isArray(tries) ? tries : []), entry].slice(-KEPT_TRIES);
 };
 
@@ -205,6 +193,9 @@ export interface Holding {
 
 const held = (fence: number): Condition => all(equals("st", "running"), equals("fence", fence));
 
+/** The holder may go on: nobody asked the run to stop. */
+const heldAndWanted = (fence: number): Condition => all(held(fence), absent("cancelAtMs"));
+
 /** T4: refused = the lease is lost. What the handler says of its progress goes with it. */
 export const renew = ({ occurrence, fence }: Holding, leaseUntilMs: number, progress?: Progress): Write => ({
   key: runKey(occurrence),
@@ -262,7 +253,7 @@ export interface FailedAttempt {
 /** T6: the attempt failed, and another may follow; refused also when somebody asked the run to stop. */
 export const failAttempt = ({ occurrence, fence }: Holding, failure: FailedAttempt): Write => ({
   key: runKey(occurrence),
-  condition: all(held(fence), absent("cancelAtMs")),
+  condition: heldAndWanted(fence),
   changes: [
     set("st", "waiting"),
     increment("attempts", 1),
@@ -281,7 +272,7 @@ export const snooze = (
   until: { readonly nextAttemptAtMs: number; readonly tries: Value; readonly progress?: Progress },
 ): Write => ({
   key: runKey(occurrence),
-  condition: all(held(fence), absent("cancelAtMs")),
+  condition: heldAndWanted(fence),
   changes: [
     set("st", "waiting"),
     increment("snoozes", 1),
@@ -301,7 +292,7 @@ export const goOn = (
   piece: { readonly nowMs: number; readonly tries: Value; readonly progress?: Progress },
 ): Write => ({
   key: runKey(occurrence),
-  condition: all(held(fence), absent("cancelAtMs")),
+  condition: heldAndWanted(fence),
   changes: [
     set("st", "queued"),
     increment("cont", 1),

@@ -95,7 +95,8 @@ export const deleteMembers = (path: string, ...members: readonly string[]): Chan
   members,
 });
 
-const isMap = (value: Value | undefined): value is { readonly [name: string]: Value } =>
+/** Of a stored value: is it a map attribute? */
+export const isMap = (value: Value | undefined): value is { readonly [name: string]: Value } =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Set);
 
 const read = (item: Item | undefined, path: Path): Value | undefined => {

@@ -3,12 +3,10 @@ import { keepPoison } from "../app/dead-letters.ts";
 import type { Deps } from "../app/deps.ts";
 import { dispatch } from "../app/dispatch.ts";
 import { BelfryError, InvalidInput } from "../core/errors.ts";
+import { isRecord } from "../core/json.ts";
 import type { SqsHandler } from "./sqs.ts";
 
 type FailureDeps = Pick<Deps, "table" | "queue" | "clock" | "random" | "journal" | "jobs">;
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A schedule's event, and the request that failed on it: its claims carry that as their owner. */
 interface Failed {

@@ -4,8 +4,10 @@
  * those whose name has that text, `--patch` somebody else's fault as a unified diff. Exit 1 when one is missed, and
  * when a fault does not find its place in the code.
  */
+
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { messageOf } from "../../lib/core/errors.ts";
 import { FAULTS } from "./faults/all.ts";
 import { judge, type Verdict } from "./judge.ts";
 import type { PlantedFault } from "./planted.ts";
@@ -84,7 +86,7 @@ const judgeAll = async (): Promise<void> => {
 
 let broke = false;
 await judgeAll().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : error);
+  console.error(messageOf(error));
   broke = true;
 });
 const summary = { planted, caught: planted - missed.length, missed };

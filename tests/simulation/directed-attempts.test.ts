@@ -26,7 +26,10 @@ const make = ({ name }: JobDefinition) => {
   const message: RunMessage = { ...occurrence, epoch: 1, trigger: "schedule", queuedAtMs: NOW_MS };
   const put = (attributes: Parameters<typeof env.put>[1]) => env.put(runKey(occurrence), attributes);
   const holds = (e: number) =>
-    env.put(lockKey(name), { held: 1, [`h#${occurrence.slotKey}`]: { e, o: "x", at: 1, c: 0 } });
+    env.put(lockKey(name), {
+      held: 1,
+      [`h#${occurrence.slotKey}`]: { epoch: e, owner: "x", sentAtMs: 1, class: 0 },
+    });
   return { env, occurrence, message, put, holds };
 };
 

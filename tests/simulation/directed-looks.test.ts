@@ -13,7 +13,7 @@ const NOW_MS = msOf(NOW);
 const side = definition({ name: "side", schedules: ["0 * * * *"], overlap: "allow" });
 const single = definition({ name: "single", schedules: ["0 * * * *"] });
 const occurrence = at("single", SLOT);
-const holder = { [`h#${occurrence.slotKey}`]: { e: 1, o: "x", at: NOW_MS - 60_000, c: 0 } };
+const holder = { [`h#${occurrence.slotKey}`]: { epoch: 1, owner: "x", sentAtMs: NOW_MS - 60_000, class: 0 } };
 
 const make = () => {
   const env = setup({ now: NOW, jobs: [side, single] });
@@ -40,7 +40,11 @@ test.each([
   ["holds the lock", { held: 1, ...holder }],
   [
     "waits for the lock",
-    { held: 1, "h#x": { e: 1, o: "x", at: 1, c: 0 }, w: new Set([`0~${occurrence.slotKey}~1`]) },
+    {
+      held: 1,
+      "h#x": { epoch: 1, owner: "x", sentAtMs: 1, class: 0 },
+      w: new Set([`0~${occurrence.slotKey}~1`]),
+    },
   ],
 ])("a run that %s and has not started is looked at again", async (_what, lock) => {
   const { env, notes } = make();
@@ -54,7 +58,7 @@ test("a retried run whose lock still lists the set before claims it for its own"
   await env.put(lockKey("single"), { held: 1, ...holder });
   await env.put(runKey(occurrence), { st: "queued", ep: 2, trigger: "schedule" });
   await look(env.deps, { job: single, occurrence, run: await env.run(occurrence) });
-  expect(await env.lock("single")).toMatchObject({ held: 1, [`h#${occurrence.slotKey}`]: { e: 2 } });
+  expect(await env.lock("single")).toMatchObject({ held: 1, [`h#${occurrence.slotKey}`]: { epoch: 2 } });
   expect(env.lastSent()).toMatchObject({ epoch: 2 });
 });
 

@@ -133,7 +133,11 @@ test("a retried run whose older entry gets the lock before it joins the line giv
       key: lockKey("job"),
       changes: [
         { kind: "remove", path: `h#${slot(1).slotKey}` },
-        { kind: "set", path: `h#${slot(2).slotKey}`, value: { e: 1, o: "late", at: 1, c: 0 } },
+        {
+          kind: "set",
+          path: `h#${slot(2).slotKey}`,
+          value: { epoch: 1, owner: "late", sentAtMs: 1, class: 0 },
+        },
       ],
     });
   });
@@ -147,7 +151,7 @@ test("a waiter that has the lock already leaves the line, and is not sent again"
   const { env, holding, waiting, sent } = make(job);
   await env.put(lockKey("job"), {
     held: 1,
-    [`h#${slot(1).slotKey}`]: { e: 1, o: "somebody", at: 1, c: 0 },
+    [`h#${slot(1).slotKey}`]: { epoch: 1, owner: "somebody", sentAtMs: 1, class: 0 },
     w: new Set([`0~${slot(1).slotKey}~1`]),
   });
   // Looking again for ever would be no answer either.
@@ -170,7 +174,10 @@ test("a release of an earlier attempt set leaves the later one in line", async (
 test("a holder is over only when its own attempt set is", async () => {
   const { env, live, holding } = make(jobWith("skip"));
   await env.put(runKey(slot(1)), { st: "dead", ep: 1, trigger: "schedule" });
-  await env.put(lockKey("job"), { held: 1, [`h#${slot(1).slotKey}`]: { e: 2, o: "retry", at: 1, c: 0 } });
+  await env.put(lockKey("job"), {
+    held: 1,
+    [`h#${slot(1).slotKey}`]: { epoch: 2, owner: "retry", sentAtMs: 1, class: 0 },
+  });
   expect(await live(2)).toBe("skipped");
   expect(await holding()).toEqual([slot(1).slotKey]);
 });

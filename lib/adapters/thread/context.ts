@@ -1,7 +1,7 @@
 import { markOutcome, type Outcome, type OutcomeEnd } from "../../core/authoring.ts";
 import { durationMs } from "../../core/duration.ts";
 import { InvalidInput } from "../../core/errors.ts";
-import type { Json } from "../../core/json.ts";
+import { isRecord, type Json } from "../../core/json.ts";
 import { boundedJson, toJson, trimmed } from "../../core/json-safe.ts";
 import { checkEffectKey, checkpointOf, effectOf, progressOf, resultOf } from "../../core/kept.ts";
 import type { JobContext } from "../../index.ts";
@@ -98,6 +98,3 @@ const fieldsOf = (fields: object | undefined): { readonly [name: string]: Json }
   const safe = boundedJson(toJson(fields ?? {}) ?? {}, FIELDS_BYTES);
   return isRecord(safe) ? safe : { fields: safe };
 };
-
-const isRecord = (value: Json): value is { readonly [name: string]: Json } =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,4 +1,5 @@
 import { InvalidInput } from "../errors.ts";
+import { isRecord } from "../json.ts";
 import { readInstant, shortIsoOf } from "../time.ts";
 import { wallMsOf } from "./calendar.ts";
 import { type Dialect, parseSchedule, type ScheduleOptions, type ScheduleWarning } from "./schedule.ts";
@@ -126,9 +127,6 @@ export const previewErrorOf = ({ code, message, field, hint }: InvalidInput): Pr
 const DIALECTS: readonly string[] = ["unix", "aws", "quartz", "belfry"] satisfies readonly Dialect[];
 
 const isDialect = (value: unknown): value is Dialect => typeof value === "string" && DIALECTS.includes(value);
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const KNOWN = ["id", "expression", "dialect", "timezone", "from", "count"];
 

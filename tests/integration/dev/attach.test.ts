@@ -56,7 +56,7 @@ test("named endpoints are used instead of the embedded ones, and never with the 
   (await gate.next()).open();
   expect(await endOf(dev, runId)).toMatchObject({ state: "succeeded" });
   expect([...signatures].every((text) => text.startsWith("AWS4-HMAC-SHA256 Credential=test/"))).toBe(true);
-  expect(sqs.inspectQueue("belfry-dev-default")).toBeDefined();
+  expect(sqs.inspectQueue("belfry-dev-default")?.name).toBe("belfry-dev-default");
   expect(readdirSync(join(project, ".belfry"))).not.toContain("dynamodb");
 });
 

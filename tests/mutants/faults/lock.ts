@@ -79,13 +79,13 @@ export const lockFaults = faultsIn("lib/core/lock.ts", [
   ],
   [
     "a release without the epoch",
-    'condition: equals([holderAttribute(slotKey), "e"], epoch),\n',
-    "condition: exists(holderAttribute(slotKey)),\n",
+    'condition: equals([holderAttribute(slotKey), "epoch"], epoch),\n',
+    "condition: not(absent(holderAttribute(slotKey))),\n",
     TOO_MANY,
   ],
   [
     "a release without a condition",
-    '  condition: equals([holderAttribute(slotKey), "e"], epoch),\n',
+    '  condition: equals([holderAttribute(slotKey), "epoch"], epoch),\n',
     "",
     TOO_MANY,
   ],
@@ -140,14 +140,14 @@ export const lockFaults = faultsIn("lib/core/lock.ts", [
   ],
   [
     "a nudge of another attempt set's holder",
-    'equals([its, "e"], holder.epoch), equals([its, "at"], holder.atMs)',
-    'equals([its, "at"], holder.atMs)',
+    'equals([its, "epoch"], holder.epoch), equals([its, "sentAtMs"], holder.sentAtMs)',
+    'equals([its, "sentAtMs"], holder.sentAtMs)',
     "two passes send the same run",
   ],
   [
     "a nudge of a holder that somebody has just nudged",
-    'equals([its, "e"], holder.epoch), equals([its, "at"], holder.atMs)',
-    'equals([its, "e"], holder.epoch)',
+    'equals([its, "epoch"], holder.epoch), equals([its, "sentAtMs"], holder.sentAtMs)',
+    'equals([its, "epoch"], holder.epoch)',
     "two passes send the same run",
   ],
   [

@@ -114,8 +114,8 @@ const recordFaults = faultsIn("lib/app/record.ts", [
   ],
   [
     "the next piece is not asked for",
-    "    await deps.queue.send(job.pool, next);\n",
-    "    void next;\n",
+    "  try {\n    await deps.queue.send(job.pool, message);\n",
+    "  try {\n",
     "a run that continues later goes on",
   ],
   [

@@ -212,13 +212,13 @@ export const runFaults = faultsIn("lib/core/transitions.ts", [
   ],
   [
     "a failed attempt without the fence",
-    'condition: all(held(fence), absent("cancelAtMs")),\n  changes: [\n    set("st", "waiting"),\n    increment("attempts", 1),',
+    'condition: heldAndWanted(fence),\n  changes: [\n    set("st", "waiting"),\n    increment("attempts", 1),',
     'condition: absent("cancelAtMs"),\n  changes: [\n    set("st", "waiting"),\n    increment("attempts", 1),',
     STALE,
   ],
   [
     "a failed attempt forgets that it was asked to stop",
-    'condition: all(held(fence), absent("cancelAtMs")),\n  changes: [\n    set("st", "waiting"),\n    increment("attempts", 1),',
+    'condition: heldAndWanted(fence),\n  changes: [\n    set("st", "waiting"),\n    increment("attempts", 1),',
     'condition: held(fence),\n  changes: [\n    set("st", "waiting"),\n    increment("attempts", 1),',
     "a cancelled run goes on",
   ],
@@ -230,13 +230,13 @@ export const runFaults = faultsIn("lib/core/transitions.ts", [
   ],
   [
     "a snooze without the fence",
-    'condition: all(held(fence), absent("cancelAtMs")),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',
+    'condition: heldAndWanted(fence),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',
     'condition: absent("cancelAtMs"),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',
     STALE,
   ],
   [
     "a snooze forgets that it was asked to stop",
-    'condition: all(held(fence), absent("cancelAtMs")),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',
+    'condition: heldAndWanted(fence),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',
     'condition: held(fence),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',
     "a cancelled run goes on",
   ],

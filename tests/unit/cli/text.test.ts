@@ -121,3 +121,16 @@ test("a run in pieces shows how many, and which piece an attempt worked on", () 
   expect(lines).toContain("pieces      3");
   expect(lines).toContain("attempt     2 of piece 3: running, started 2026-10-08T02:00:02Z");
 });
+
+test("an attempt after a retry says which set of attempts it belongs to", () => {
+  const before = {
+    n: 1,
+    startedAt: "2026-10-08T02:00:02Z",
+    endedAt: "2026-10-08T02:00:05Z",
+    outcome: "threw",
+  };
+  const now = { n: 1, set: 2, startedAt: "2026-10-08T03:00:00Z", outcome: "running" };
+  const lines = runLines({ ...RUN, attempts: [before, now] }, "UTC");
+  expect(lines).toContain("attempt     1: threw after 3.0 s, started 2026-10-08T02:00:02Z");
+  expect(lines).toContain("attempt     1 of set 2: running, started 2026-10-08T03:00:00Z");
+});

@@ -106,15 +106,6 @@ test("a run of one piece says nothing of pieces", async () => {
   expect(await viewOf(env)).not.toHaveProperty("pieces");
 });
 
-test("the input of a run stays in its record, and does not travel with its pieces", async () => {
-  const env = make();
-  const message = { ...(await begin(env)), input: { days: 3 } };
-  await piece(env, message, 1);
-  expect(env.lastSent()).not.toHaveProperty("input");
-  await loadedBy(env, env.lastSent());
-  expect(env.lastAttempt().request.input).toEqual({ days: 3 });
-});
-
 test("a run keeps its lock over its pieces, and frees it at its end", async () => {
   const env = make();
   await piece(env, await begin(env, "single"), 1);

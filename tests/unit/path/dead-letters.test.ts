@@ -27,14 +27,17 @@ const letterOf = (subject = "single", changes: Partial<RunMessage> = {}): RunMes
 
 /** A run in a state, whose claim is still in its job's lock. */
 const given = async (env: Setup, subject: string, attributes: Parameters<Setup["put"]>[1]) => {
-  await env.put(lockKey(subject), { held: 1, [`h#${slotKey}`]: { e: 1, o: "x", at: 1, c: 0 } });
+  await env.put(lockKey(subject), {
+    held: 1,
+    [`h#${slotKey}`]: { epoch: 1, owner: "x", sentAtMs: 1, class: 0 },
+  });
   await env.put(runKey(at(subject, SLOT)), { ep: 1, trigger: "schedule", ...attributes });
 };
 const held = async (env: Setup, subject = "single") => (await env.lock(subject))?.["held"];
 
 test("a letter for a claim that was never started is sent again, as it was", async () => {
   const env = make();
-  const letter = letterOf("single", { input: { day: 1 }, reason: "asked" });
+  const letter = letterOf("single");
   expect(await judgeDeadLetter(env.deps, letter)).toEqual({ kind: "delete" });
   expect(env.sent).toEqual([{ pool: "default", message: letter }]);
   expect(env.table.items()).toEqual([]);
@@ -48,7 +51,10 @@ test("a letter that cannot be sent again is not deleted", async () => {
 
 test("what was never started by its start deadline is expired, and frees its lock", async () => {
   const env = make();
-  await env.put(lockKey("single"), { held: 1, [`h#${slotKey}`]: { e: 1, o: "x", at: 1, c: 0 } });
+  await env.put(lockKey("single"), {
+    held: 1,
+    [`h#${slotKey}`]: { epoch: 1, owner: "x", sentAtMs: 1, class: 0 },
+  });
   await env.moveTo("2026-10-26T00:30:00Z");
   await judgeDeadLetter(env.deps, letterOf());
   expect(env.sent).toHaveLength(1);

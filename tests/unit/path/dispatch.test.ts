@@ -104,7 +104,7 @@ test.each(["report", "sync"])(
   "a slot of %s while it is paused has a record that says so, and is not sent",
   async (subject) => {
     const env = make();
-    await env.put(CONTROL_KEY, { [`p#${subject}`]: { at: 1, reason: "holiday" } });
+    await env.put(CONTROL_KEY, { [`p#${subject}`]: { sinceMs: 1, reason: "holiday" } });
     expect(await env.deliver(SLOT, [subject])).toEqual(["skipped"]);
     expect(await env.run(at(subject, SLOT))).toMatchObject({ st: "skipped", reason: "paused" });
     expect(env.sent).toEqual([]);
@@ -114,14 +114,14 @@ test.each(["report", "sync"])(
 
 test("a pause ends with the first slot that fires again", async () => {
   const env = make("2026-03-29T02:00:01Z");
-  await env.put(CONTROL_KEY, { "p#report": { at: 1, until: msOf("2026-03-29T02:00:00Z") } });
+  await env.put(CONTROL_KEY, { "p#report": { sinceMs: 1, untilMs: msOf("2026-03-29T02:00:00Z") } });
   expect(await env.deliver(SLOT, ["report"])).toEqual(["skipped"]);
   expect(await env.deliver("2026-03-29T02:00:00Z", ["report"])).toEqual(["claimed"]);
 });
 
 test("a pause of one job leaves the others alone", async () => {
   const env = make();
-  await env.put(CONTROL_KEY, { "p#report": { at: 1 } });
+  await env.put(CONTROL_KEY, { "p#report": { sinceMs: 1 } });
   expect(await env.deliver(SLOT, ["report", "sync"])).toEqual(["skipped", "claimed"]);
 });
 
@@ -130,7 +130,7 @@ test.each(["report", "sync"])(
   async (subject) => {
     const env = make();
     await env.deliver(SLOT, [subject]);
-    await env.put(CONTROL_KEY, { [`p#${subject}`]: { at: 1 } });
+    await env.put(CONTROL_KEY, { [`p#${subject}`]: { sinceMs: 1 } });
     expect(await env.deliver(SLOT, [subject], "request-2")).toEqual(["duplicate"]);
     env.handle(() => ({ kind: "returned" }));
     await env.work(env.lastSent());

@@ -23,8 +23,8 @@ const contender = (slotKey: string, changes: Partial<Contender> = {}): Contender
   class: 0,
   ...changes,
 });
-const holder = (slotKey: string, e = 1, atMs = 5): Item => ({
-  [`h#${slotKey}`]: { e, o: "x", at: atMs, c: 0 },
+const holder = (slotKey: string, epoch = 1, sentAtMs = 5): Item => ({
+  [`h#${slotKey}`]: { epoch, owner: "x", sentAtMs, class: 0 },
 });
 const waiter = (slotKey: string, epoch = 1) =>
   ({ slotKey, epoch, class: 0, text: `0~${slotKey}~${epoch}` }) as const;
@@ -95,7 +95,7 @@ const rows: readonly Row[] = [
     "a holder is nudged by one of those who saw the same last send",
     nudgeHolder(
       "job",
-      { slotKey: B, epoch: 1, owner: "x", atMs: 5, class: 0, nudgedBy: undefined },
+      { slotKey: B, epoch: 1, owner: "x", sentAtMs: 5, class: 0, nudgedBy: undefined },
       { nowMs: 9, token: "t" },
     ),
     [holder(B)],
@@ -114,7 +114,11 @@ describe.each(rows)("%s", (_what, write, accepted, refused) => {
 
 test("the number of holders is that of the entries, through claim, hand-over and release", () => {
   let lock = applied(claimOf(true), undefined);
-  expect(lock).toMatchObject({ held: 1, top: B, [`h#${B}`]: { e: 1, o: "me", at: 7, c: 0 } });
+  expect(lock).toMatchObject({
+    held: 1,
+    top: B,
+    [`h#${B}`]: { epoch: 1, owner: "me", sentAtMs: 7, class: 0 },
+  });
   lock = applied(joinWaiters(contender(C, { class: 2 })), lock);
   lock = applied(releaseHolder({ subject: "job", slotKey: B }, 1), lock);
   expect(lock).toMatchObject({ held: 0, top: B, w: new Set([`2~${C}~1`]) });
@@ -122,9 +126,9 @@ test("the number of holders is that of the entries, through claim, hand-over and
     handOver("job", { ...waiter(C), class: 2, text: `2~${C}~1` }, { token: "me", nowMs: 8, max: 1 }),
     lock,
   );
-  expect(lock).toMatchObject({ held: 1, [`h#${C}`]: { e: 1, c: 2 } });
+  expect(lock).toMatchObject({ held: 1, [`h#${C}`]: { epoch: 1, class: 2 } });
   expect(lock).not.toHaveProperty("w");
-  expect(holdersOf(lock)).toEqual([{ slotKey: C, epoch: 1, owner: "me", atMs: 8, class: 2 }]);
+  expect(holdersOf(lock)).toEqual([{ slotKey: C, epoch: 1, owner: "me", sentAtMs: 8, class: 2 }]);
 });
 
 test("a claim that knows its record leaves the newest claimed slot as it is", () => {

@@ -150,7 +150,7 @@ test("a run by hand that crashed before it had its lock is claimed by the watchd
   await expect(makeRunByHand(env.deps)({ job: single })).rejects.toThrow("down");
   await passesUntil(env, 4);
   expect(env.sent).toHaveLength(2);
-  expect(await env.lock("single")).toMatchObject({ [`h#${env.lastSent().slotKey}`]: { c: 1 } });
+  expect(await env.lock("single")).toMatchObject({ [`h#${env.lastSent().slotKey}`]: { class: 1 } });
 });
 
 test("a run by hand that crashed before its record leaves nothing to mend", async () => {
@@ -168,7 +168,7 @@ test("a waiter that a crash left beside a free lock gets it from the watchdog", 
   const { slotKey } = at("single", SLOT);
   await env.put(lockKey("single"), { held: 0, w: new Set([`0~${slotKey}~1`]), top: slotKey });
   expect(await passesUntil(env, 3)).toEqual([2]);
-  expect(await env.lock("single")).toMatchObject({ held: 1, [`h#${slotKey}`]: { e: 1 } });
+  expect(await env.lock("single")).toMatchObject({ held: 1, [`h#${slotKey}`]: { epoch: 1 } });
 });
 
 test("a waiter whose wake was lost is sent again as the holder it is", async () => {
@@ -181,7 +181,10 @@ test("a waiter whose wake was lost is sent again as the holder it is", async () 
     fence: 1,
     leaseUntilMs: SLOT_MS * 2,
   });
-  await env.put(lockKey("single"), { held: 1, [`h#${byHand.slotKey}`]: { e: 1, o: "x", at: 1, c: 1 } });
+  await env.put(lockKey("single"), {
+    held: 1,
+    [`h#${byHand.slotKey}`]: { epoch: 1, owner: "x", sentAtMs: 1, class: 1 },
+  });
   expect(await env.deliver(SLOT, ["single"])).toEqual(["waiting"]);
   await env.put(runKey(byHand), { st: "succeeded" });
   env.fail("send", "down");

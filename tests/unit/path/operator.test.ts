@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { claimAndSend } from "../../../lib/app/claims.ts";
 import { makeOperator } from "../../../lib/app/operator.ts";
+import { runViewOf } from "../../../lib/app/run-view.ts";
 import { CONTROL_KEY, lockKey, runKey } from "../../../lib/core/items.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, failure, msOf, onLock, onRun, type Setup, setup } from "../../support/path.ts";
@@ -20,7 +21,10 @@ const pointedAt = (subject: "side" | "single", slotIso = SLOT) => ({
 });
 const given = (env: Setup, subject: string, attributes: Parameters<Setup["put"]>[1]) =>
   env.put(runKey(at(subject, SLOT)), { ep: 1, fence: 3, own: "worker", trigger: "schedule", ...attributes });
-const holderOf = (slotKey: string, e = 1) => ({ held: 1, [`h#${slotKey}`]: { e, o: "x", at: 1, c: 0 } });
+const holderOf = (slotKey: string, e = 1) => ({
+  held: 1,
+  [`h#${slotKey}`]: { epoch: e, owner: "x", sentAtMs: 1, class: 0 },
+});
 
 // retry
 
@@ -93,6 +97,21 @@ test("a retry is noted before the record is opened, and the record before the lo
   expect(steps).toEqual(["write 2", "write R", "write L", "send 20"]);
 });
 
+test("the attempts of a retried run are told apart by their set", async () => {
+  const { env, operator } = make();
+  env.handle(() => ({ ...failure(), permanent: true }) as ReturnType<typeof failure>);
+  await env.deliver(SLOT, ["side"]);
+  await env.work(env.lastSent());
+  await operator.retry(pointedAt("side"));
+  await env.work(env.lastSent());
+  const item = await env.run(at("side", SLOT));
+  const attempts = item === undefined ? [] : runViewOf(item, undefined).attempts;
+  expect(attempts.map(({ n, set }) => [n, set])).toEqual([
+    [1, undefined],
+    [1, 2],
+  ]);
+});
+
 test("what is left of an earlier attempt set can do nothing to a retried run", async () => {
   const { env, operator } = make();
   await env.deliver(SLOT, ["side"]);
@@ -116,7 +135,7 @@ test("a retried parked run gives up its old place in the lock and takes a new on
   await given(env, "single", { st: "parked" });
   await env.put(lockKey("single"), holderOf(slotKey));
   await operator.retry(pointedAt("single"));
-  expect(await env.lock("single")).toMatchObject({ held: 1, [`h#${slotKey}`]: { e: 2, c: 1 } });
+  expect(await env.lock("single")).toMatchObject({ held: 1, [`h#${slotKey}`]: { epoch: 2, class: 1 } });
 });
 
 test("a retried run waits for the run that has the lock", async () => {
@@ -178,7 +197,7 @@ test("cancelling a parked run lets the slot run that waits behind it", async () 
   await given(env, "single", { st: "parked", trigger: "manual" });
   await env.put(lockKey("single"), {
     held: 1,
-    [`h#${at("single", SLOT).slotKey}`]: { e: 1, o: "x", at: 1, c: 1 },
+    [`h#${at("single", SLOT).slotKey}`]: { epoch: 1, owner: "x", sentAtMs: 1, class: 1 },
   });
   const next = at("single", "2026-03-29T01:00:00Z");
   const ask = {
@@ -215,7 +234,7 @@ test("a cancelled run is retried although the release of its lock comes late", a
   env.fail("write", "down", onLock);
   await expect(operator.cancel(pointedAt("single"), "oops")).rejects.toThrow("down");
   await operator.retry(pointedAt("single"));
-  expect(await env.lock("single")).toMatchObject({ held: 1, [`h#${slotKey}`]: { e: 2 } });
+  expect(await env.lock("single")).toMatchObject({ held: 1, [`h#${slotKey}`]: { epoch: 2 } });
   expect(env.lastSent()).toMatchObject({ epoch: 2 });
 });
 

@@ -2,8 +2,9 @@ import { expect, test } from "vitest";
 import { makeRunByHand, type RunByHandRequest } from "../../../lib/app/run-by-hand.ts";
 import { isManualKey } from "../../../lib/core/identity.ts";
 import { CONTROL_KEY, lockKey, runKey } from "../../../lib/core/items.ts";
+import { HOUR_MS } from "../../../lib/core/time.ts";
 import { definition } from "../../support/definitions.ts";
-import { at, msOf, onLock, onRun, type Setup, setup } from "../../support/path.ts";
+import { at, failure, msOf, onLock, onRun, type Setup, setup } from "../../support/path.ts";
 
 const SLOT = "2026-12-31T23:00:00Z";
 const NOW = "2026-12-31T23:59:59.999Z";
@@ -50,6 +51,17 @@ test("the handler of a run by hand gets the run's own input, else the job's", as
     "x".repeat(5_000),
     { from: "job" },
   ]);
+});
+
+test("an input that is too big for the record is the run's own in each attempt", async () => {
+  const env = make();
+  const input = { rows: "x".repeat(1_000) };
+  env.handle(({ attempt }) => (attempt === 1 ? failure() : { kind: "returned" }));
+  await byHand(env, { input });
+  expect(await env.work(env.lastSent())).toMatchObject({ kind: "return" });
+  await env.moveBy(HOUR_MS);
+  expect(await env.work(env.lastSent())).toEqual({ kind: "delete" });
+  expect(env.attempts.map(({ request }) => request.input)).toEqual([input, input]);
 });
 
 test("a big input is stored beside the record before the record says so", async () => {
@@ -121,7 +133,7 @@ test("a run by hand takes the lock as a run by hand", async () => {
   const env = make();
   await byHand(env, { job: single });
   const { slotKey } = env.lastSent();
-  expect(await env.lock("single")).toMatchObject({ held: 1, [`h#${slotKey}`]: { e: 1, c: 1 } });
+  expect(await env.lock("single")).toMatchObject({ held: 1, [`h#${slotKey}`]: { epoch: 1, class: 1 } });
   expect(await env.lock("single")).not.toHaveProperty("top");
 });
 
@@ -144,7 +156,10 @@ test("a run by hand is refused while another run of the job is not over, and say
 test("a lock that a crash left behind does not refuse a run by hand", async () => {
   const env = make();
   const { slotKey } = at("single", SLOT);
-  await env.put(lockKey("single"), { held: 1, [`h#${slotKey}`]: { e: 1, o: "x", at: 1, c: 0 } });
+  await env.put(lockKey("single"), {
+    held: 1,
+    [`h#${slotKey}`]: { epoch: 1, owner: "x", sentAtMs: 1, class: 0 },
+  });
   await env.put(runKey(at("single", SLOT)), { st: "succeeded", ep: 1 });
   expect(await byHand(env, { job: single })).toMatchObject({ kind: "accepted" });
 });
@@ -161,7 +176,7 @@ test("a run that takes the lock first makes a run by hand wait, which says so", 
 
 test("a run by hand of a paused job goes ahead, and says so", async () => {
   const env = make();
-  await env.put(CONTROL_KEY, { "p#side": { at: 1 } });
+  await env.put(CONTROL_KEY, { "p#side": { sinceMs: 1 } });
   expect(await byHand(env)).toMatchObject({
     kind: "accepted",
     notice: "the job is paused; a run by hand goes ahead all the same",

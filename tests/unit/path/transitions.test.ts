@@ -366,8 +366,8 @@ test("sixteen duplicates are kept at most", () => {
 
 test("the last five attempts are kept, oldest first", () => {
   let tries = triesWith(undefined, { n: 1, startedAtMs: 1, endedAtMs: 2, outcome: "threw", error: "no" });
-  expect(tries).toEqual([{ n: 1, s: 1, e: 2, o: "threw", m: "no" }]);
+  expect(tries).toEqual([{ n: 1, startMs: 1, tookMs: 1, outcome: "threw", error: "no" }]);
   for (let n = 2; n <= 7; n++)
     tries = triesWith(tries, { n, startedAtMs: n, endedAtMs: n, outcome: "returned" });
-  expect(tries).toEqual([3, 4, 5, 6, 7].map((n) => ({ n, s: n, e: n, o: "returned" })));
+  expect(tries).toEqual([3, 4, 5, 6, 7].map((n) => ({ n, startMs: n, tookMs: 0, outcome: "returned" })));
 });

@@ -158,11 +158,11 @@ test("an entry of an older attempt set does not stand in its waiter's way for ev
   await env.put(lockKey("single"), {
     held: 0,
     w: new Set([`1~${A.slotKey}~2`]),
-    [`h#${A.slotKey}`]: { e: 1, o: "old", at: 1, c: 0 },
+    [`h#${A.slotKey}`]: { epoch: 1, owner: "old", sentAtMs: 1, class: 0 },
   });
   await setState(env, A, "queued", 2);
   await release(env.deps, { job: single, occurrence: B, epoch: 1 });
-  expect(await env.lock("single")).toMatchObject({ [`h#${A.slotKey}`]: { e: 2 } });
+  expect(await env.lock("single")).toMatchObject({ [`h#${A.slotKey}`]: { epoch: 2 } });
   expect(env.lastSent()).toMatchObject({ slotKey: A.slotKey, epoch: 2 });
 });
 

@@ -143,7 +143,7 @@ test("a thousand missed slots in a row have a record each, one more and they sha
 
 test("paused slots are recorded as skipped, not missed, and the pause is not caught up after it", async () => {
   const env = await deployed([hourly()]);
-  await env.put(CONTROL_KEY, { "p#hourly": { at: 1, until: msOf("2027-01-01T00:00:00Z") } });
+  await env.put(CONTROL_KEY, { "p#hourly": { sinceMs: 1, untilMs: msOf("2027-01-01T00:00:00Z") } });
   await watchAt(env, "2027-01-01T00:30:00Z");
   expect(states(env)).toEqual([
     ["22:00", "skipped"],
