@@ -39,7 +39,11 @@ export type NoticeCode =
   | "message-failed"
   | "not-hidden"
   | "invocation-failed"
-  | "watchdog-pass";
+  | "watchdog-pass"
+  | "alert-told"
+  | "alert-not-told"
+  | "alert-given-up"
+  | "alert-untold";
 
 /** The log. Each call is one line of JSON that carries its own metrics. Never throws. */
 export interface Journal {

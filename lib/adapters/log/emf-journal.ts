@@ -59,6 +59,10 @@ const METRIC_OF_NOTICE: { readonly [code in NoticeCode]?: MetricName } = {
   "message-failed": "MessagesFailed",
   "invocation-failed": "InvocationsFailed",
   "watchdog-pass": "WatchdogPasses",
+  "alert-told": "AlertsTold",
+  "alert-not-told": "AlertDeliveriesFailed",
+  "alert-given-up": "AlertsUndelivered",
+  "alert-untold": "AlertsUndelivered",
 };
 
 const metricsOf = (event: AttemptEvent): readonly Metric[] => {
