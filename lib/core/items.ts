@@ -25,8 +25,8 @@ import type { Key } from "./write.ts";
  * nudgedAtMs nudgedBy nudges startedAtMs attemptAtMs endedAtMs dismissedAtMs trigger reason blockedBy input sideInput
  * result sideResult error sideError tries dup staleResults snoozes cont contAtMs progress rangeCount rangeFromMs badMonth
  * badKey expiresAtS`. `tries`: the last attempts, each `{n, set?, piece?, startMs, tookMs, outcome, error?}`.
- * ALERT: `v alert atMs badMonth badKey expiresAtS`, and per channel `to#<channel>` = `{n: attempts, o: owner of the last,
- * nextAtMs, toldAtMs, gaveUpAtMs, error, refused}`.
+ * ALERT: `v alert atMs badMonth badKey expiresAtS`, and per channel `to#<channel>` = `{attempts, owner, nextAtMs,
+ * toldAtMs, gaveUpAtMs, error, refused}`, the owner being the last attempt's.
  * LOCK: per holder `h#<slotKey>` = `{epoch, owner, sentAtMs: claimed or sent again, class, nudgedBy?}`;
  * `held`; `w`, a set of `<class>~<slotKey>~<epoch>`; `top`.
  */

@@ -27,6 +27,9 @@ export const METRICS = {
   InvocationsFailed: "invocations of our functions that threw",
   WatchdogPasses: "passes of the watchdog that went well",
   NotifierPasses: "passes of the notifier that went well",
+  AlertsTold: "alerts that a channel has taken",
+  AlertDeliveriesFailed: "deliveries of alerts that failed and will be tried again",
+  AlertsUndelivered: "alerts that a channel never took, or that no channel hears of",
   AttemptDuration: "how long an attempt took",
   Lateness: "from the slot to the run's first start",
 } as const;

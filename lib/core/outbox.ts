@@ -66,9 +66,9 @@ export interface Delivery {
 export const deliveryIn = (item: Item, channel: string): Delivery | undefined => {
   const value: unknown = item[deliveryAttribute(channel)];
   if (!isRecord(value)) return undefined;
-  const { n, nextAtMs, toldAtMs, gaveUpAtMs, error, refused } = value;
+  const { attempts, nextAtMs, toldAtMs, gaveUpAtMs, error, refused } = value;
   return {
-    attempts: Number(n),
+    attempts: Number(attempts),
     nextAtMs: Number(nextAtMs),
     ...(typeof toldAtMs === "number" && { toldAtMs }),
     ...(typeof gaveUpAtMs === "number" && { gaveUpAtMs }),
@@ -109,7 +109,7 @@ export const claimDelivery = (claim: DeliveryClaim): Write => {
       exists("v"),
       any(absent(attribute), all(atMost(part(claim, "nextAtMs"), nowMs), ...unsettled(claim))),
     ),
-    changes: [set(attribute, { n: attempts, o: owner, nextAtMs: nowMs + leaseMs })],
+    changes: [set(attribute, { attempts, owner, nextAtMs: nowMs + leaseMs })],
   };
 };
 
@@ -130,7 +130,7 @@ export interface FailedDelivery extends Errand {
 /** The channel has not taken it; only of an attempt that nobody has succeeded. */
 export const markFailed = (failed: FailedDelivery): Write => ({
   key: alertKey(failed.id),
-  condition: all(equals(part(failed, "o"), failed.owner), ...unsettled(failed)),
+  condition: all(equals(part(failed, "owner"), failed.owner), ...unsettled(failed)),
   changes: [
     set(part(failed, "nextAtMs"), failed.nextAtMs),
     set(part(failed, "error"), cut(failed.error)),
@@ -153,7 +153,7 @@ export const giveUp = (
     ),
     changes: [
       set(attribute, {
-        n: attempts,
+        attempts,
         nextAtMs: nowMs,
         gaveUpAtMs: nowMs,
         error: error ?? "an earlier alert stood in its way until it was too old",

@@ -40,6 +40,7 @@ export type NoticeCode =
   | "not-hidden"
   | "invocation-failed"
   | "watchdog-pass"
+  | "notifier-pass"
   | "alert-told"
   | "alert-not-told"
   | "alert-given-up"

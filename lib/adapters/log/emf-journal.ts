@@ -59,6 +59,7 @@ const METRIC_OF_NOTICE: { readonly [code in NoticeCode]?: MetricName } = {
   "message-failed": "MessagesFailed",
   "invocation-failed": "InvocationsFailed",
   "watchdog-pass": "WatchdogPasses",
+  "notifier-pass": "NotifierPasses",
   "alert-told": "AlertsTold",
   "alert-not-told": "AlertDeliveriesFailed",
   "alert-given-up": "AlertsUndelivered",
