@@ -132,6 +132,7 @@ const stackVariables = ({ deployment, manifest }: FunctionFacts): { readonly [na
     return sub(`{${entries.join(",")}}`);
   };
   return {
+    BELFRY_SERVICE: deployment.service,
     BELFRY_STAGE: deployment.stage,
     BELFRY_TABLE: ref(TABLE),
     BELFRY_QUEUES: urls(poolQueueId),

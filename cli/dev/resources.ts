@@ -3,7 +3,8 @@ import { functionTimeoutMs as timeoutOfPool } from "../../lib/core/pool.ts";
 import { maxReceiveCount } from "../../lib/core/retry.ts";
 import { DAY_MS, SECOND_MS } from "../../lib/core/time.ts";
 
-/** The stage that runs on a laptop. */
+/** The deployment that runs on a laptop. */
+export const SERVICE = "belfry";
 export const STAGE = "dev";
 export const REGION = "us-east-1";
 /** The account that both emulators, and those one attaches to, put into ARNs. */

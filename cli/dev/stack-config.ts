@@ -9,6 +9,7 @@ import {
   poolQueue,
   queueUrl,
   REGION,
+  SERVICE,
   STAGE,
   TABLE_NAME,
 } from "./resources.ts";
@@ -24,6 +25,7 @@ export const stackConfig = (endpoints: Endpoints, manifest: Manifest): StackConf
     );
   return {
     ...EMBEDDED_TIMINGS,
+    service: SERVICE,
     stage: STAGE,
     region: REGION,
     tableName: TABLE_NAME,

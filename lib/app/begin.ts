@@ -14,6 +14,7 @@ import type { Item } from "../core/write.ts";
 import type { Settlement } from "../ports/run-queue.ts";
 import { isLocked, listedInLock, release } from "./lock-keeper.ts";
 import { fitsInline } from "./side.ts";
+import { tellEnd } from "./tell-end.ts";
 import { attemptPlace, DELETE, type Lease, leave, type Visit, type WorkDeps } from "./visit.ts";
 
 export type Beginning =
@@ -144,6 +145,7 @@ const takeOver = async (deps: WorkDeps, visit: Visit, item: Item): Promise<Begin
   if (end !== undefined) {
     const answer = await deps.table.write(takeOverAndEnd(wanted, { ...end, error: LOST }));
     if (!answer.written && answer.item?.["own"] !== token) return "again";
+    tellEnd(deps, visit, end);
     return settled(end.state === "parked" ? DELETE : await leave(deps, visit));
   }
   const leaseUntilMs = nowMs + deps.timings.leaseMs;

@@ -11,6 +11,7 @@ import type { Settlement } from "../ports/run-queue.ts";
 import type { Deps } from "./deps.ts";
 import { isLocked, release } from "./lock-keeper.ts";
 import { lookAt } from "./looks.ts";
+import { tellEnd } from "./tell-end.ts";
 
 type DeadLetterDeps = Omit<Deps, "timers">;
 
@@ -133,6 +134,7 @@ const end = async (deps: DeadLetterDeps, letter: Letter): Promise<Settlement> =>
   const { job, occurrence, message } = letter;
   const token = deps.random.token();
   const state = job.onUnknown === "park" ? "parked" : "dead";
+  const reason = "its message came back too often";
   const answer = await deps.table.write(
     markDead({
       occurrence,
@@ -141,10 +143,11 @@ const end = async (deps: DeadLetterDeps, letter: Letter): Promise<Settlement> =>
       nowMs: deps.clock.nowMs(),
       clockBoundMs: deps.timings.clockBoundMs,
       state,
-      reason: "its message came back too often",
+      reason,
       error: LOST,
     }),
   );
   if (!answer.written && answer.item?.["own"] !== token) return { kind: "return" };
+  tellEnd(deps, letter, { state, reason });
   return state === "parked" ? DELETE : drop(deps, letter);
 };

@@ -3,6 +3,8 @@ import { AWS_TIMINGS, type Timings } from "../core/settings.ts";
 
 /** Facts of a deployment. Policies live in the job definitions, never here. */
 export interface StackConfig extends Timings {
+  /** Of serverless.yml: with the stage, whose metrics these are. */
+  readonly service: string;
   readonly stage: string;
   readonly region: string;
   readonly tableName: string;
@@ -16,6 +18,7 @@ export interface StackConfig extends Timings {
 }
 
 const VARIABLES = [
+  "BELFRY_SERVICE",
   "BELFRY_STAGE",
   "BELFRY_TABLE",
   "BELFRY_QUEUES",
@@ -53,6 +56,7 @@ export const loadConfig = (env: Environment): StackConfig => {
     return value;
   };
   const config: StackConfig = {
+    service: text("BELFRY_SERVICE"),
     stage: text("BELFRY_STAGE"),
     region: env["AWS_REGION"] ?? "us-east-1",
     tableName: text("BELFRY_TABLE"),

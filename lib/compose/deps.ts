@@ -32,7 +32,7 @@ export const composeDeps = (
   manifest: Manifest,
   { db, sqs }: Clients = makeClients(config),
 ): StackDeps => {
-  const { stage, tableName, queueUrls, leaseMs, clockBoundMs, firstLookMs } = config;
+  const { service, stage, tableName, queueUrls, leaseMs, clockBoundMs, firstLookMs } = config;
   return {
     table: dynamoTable(db, tableName),
     queue: sqsRunQueue(sqs, queueUrls),
@@ -40,7 +40,7 @@ export const composeDeps = (
     clock: systemClock,
     timers: systemTimers,
     random: systemRandom,
-    journal: emfJournal(systemClock, stage),
+    journal: emfJournal(systemClock, { service, stage }),
     timings: { leaseMs, clockBoundMs, firstLookMs },
     jobs: jobList(manifest, stage),
   };

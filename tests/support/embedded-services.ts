@@ -27,6 +27,7 @@ export const embeddedServices = async () => {
   };
   const config: StackConfig = {
     ...EMBEDDED_TIMINGS,
+    service: "belfry",
     stage: "dev",
     region: "us-east-1",
     tableName: table.tableName,

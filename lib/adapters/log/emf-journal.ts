@@ -14,8 +14,8 @@ interface Metric {
 }
 
 /**
- * Metrics inside a log line. Their one dimension is the stage: every further dimension value is a metric of its own,
- * and a metric costs $0.30 a month.
+ * Metrics inside a log line, by service (which every line of the logger names) and stage. Every further dimension value
+ * would be a metric of its own, and a metric costs $0.30 a month.
  * See https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
 const embedded = (metrics: readonly Metric[], stage: string, nowMs: number) => ({
@@ -24,7 +24,7 @@ const embedded = (metrics: readonly Metric[], stage: string, nowMs: number) => (
     CloudWatchMetrics: [
       {
         Namespace: NAMESPACE,
-        Dimensions: [["stage"]],
+        Dimensions: [["service", "stage"]],
         Metrics: metrics.map(({ name, unit }) => ({ Name: name, Unit: unit })),
       },
     ],
@@ -56,6 +56,9 @@ const METRIC_OF_NOTICE: { readonly [code in NoticeCode]?: MetricName } = {
   "caught-up": "RunsCaughtUp",
   missed: "RunsMissed",
   expired: "RunsExpired",
+  dead: "RunsDead",
+  parked: "RunsParked",
+  cancelled: "RunsCancelled",
   "message-failed": "MessagesFailed",
   "invocation-failed": "InvocationsFailed",
   "watchdog-pass": "WatchdogPasses",
@@ -88,9 +91,14 @@ const write = (logger: Logger, level: LogLevel, message: string, fields: Fields)
   logger[level](message, fields);
 };
 
+interface Deployment {
+  readonly service: string;
+  readonly stage: string;
+}
+
 /** One JSON line per attempt and per notice, by Powertools Logger, each with its own metrics. */
-export const emfJournal = (clock: Clock, stage: string): Journal => {
-  const logger = new Logger({ serviceName: "belfry", logLevel: "INFO" });
+export const emfJournal = (clock: Clock, { service, stage }: Deployment): Journal => {
+  const logger = new Logger({ serviceName: service, logLevel: "INFO" });
   return {
     attempt(event) {
       const { slotMs, startedAtMs, endedAtMs, ...rest } = event;

@@ -45,6 +45,7 @@ const build = async (): Promise<Built> => {
 const environment = (): Record<string, string> => {
   const { config } = services;
   return {
+    BELFRY_SERVICE: config.service,
     BELFRY_STAGE: config.stage,
     BELFRY_TABLE: config.tableName,
     BELFRY_QUEUES: JSON.stringify(config.queueUrls),

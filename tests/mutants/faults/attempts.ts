@@ -143,8 +143,8 @@ const beginFaults = faultsIn("lib/app/begin.ts", [
   ],
   [
     "a refused end by take-over counts as an end",
-    '    if (!answer.written && answer.item?.["own"] !== token) return "again";\n    return settled',
-    "    return settled",
+    '    if (!answer.written && answer.item?.["own"] !== token) return "again";\n    tellEnd',
+    "    tellEnd",
     LOST,
   ],
   [

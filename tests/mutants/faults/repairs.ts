@@ -87,14 +87,14 @@ const deadLetterFaults = faultsIn("lib/app/dead-letters.ts", [
   ],
   [
     "a refused mark counts as a mark",
-    '  if (!answer.written && answer.item?.["own"] !== token) return { kind: "return" };\n  return state',
-    "  return state",
+    '  if (!answer.written && answer.item?.["own"] !== token) return { kind: "return" };\n  tellEnd',
+    "  tellEnd",
     LOST,
   ],
   [
     "a mark whose answer was lost is somebody else's",
-    '  if (!answer.written && answer.item?.["own"] !== token) return { kind: "return" };\n  return state',
-    '  if (!answer.written) return { kind: "return" };\n  return state',
+    '  if (!answer.written && answer.item?.["own"] !== token) return { kind: "return" };\n  tellEnd',
+    '  if (!answer.written) return { kind: "return" };\n  tellEnd',
     "a mark knows its own success",
   ],
   [

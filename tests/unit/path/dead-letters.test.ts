@@ -144,6 +144,7 @@ test.each([
     await given(env, "single", attributes);
     expect(await judgeDeadLetter(env.deps, letterOf())).toEqual({ kind: "delete" });
     expect(await env.run(at("single", SLOT))).toMatchObject({ st: "dead", fence: 4, badMonth: "2026-10" });
+    expect(env.codes()).toEqual(["dead"]);
     expect(await held(env)).toBe(0);
   },
 );

@@ -346,6 +346,7 @@ test("a run that lost its worker once too often is dead, and frees its lock", as
     error: { name: "WorkerLost" },
     badMonth: "2026-10",
   });
+  expect(env.codes()).toContain("dead");
   expect(await env.lock("fragile")).toMatchObject({ held: 0 });
   expect(env.attempts).toEqual([]);
 });
@@ -355,6 +356,7 @@ test("a lost run that must not repeat is parked for a person, and its message is
   await given(env, "careful", { ...runningTill(ENDED), crashes: 9 });
   expect(await env.work(messageOf("careful"))).toEqual({ kind: "delete" });
   expect(await env.run(at("careful", SLOT))).toMatchObject({ st: "parked", fence: 2, badMonth: "2026-10" });
+  expect(env.codes()).toContain("parked");
   expect(env.attempts).toEqual([]);
 });
 

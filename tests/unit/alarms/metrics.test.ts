@@ -1,0 +1,85 @@
+import { expect, test, vi } from "vitest";
+import { emfJournal } from "../../../lib/adapters/log/emf-journal.ts";
+import type { AttemptEvent, NoticeCode } from "../../../lib/ports/journal.ts";
+import { definition } from "../../support/definitions.ts";
+
+const AT_MS = Date.parse("2026-10-08T02:00:05Z");
+
+/** The line that the journal prints when it is told something. */
+const printed = (tell: (journal: ReturnType<typeof emfJournal>) => void): Record<string, unknown> => {
+  const writes = [process.stdout, process.stderr].map((to) => vi.spyOn(to, "write").mockReturnValue(true));
+  try {
+    tell(emfJournal({ nowMs: () => AT_MS }, { service: "notes", stage: "prod" }));
+    return JSON.parse(writes.flatMap(({ mock }) => mock.calls.map(([text]) => String(text))).join(""));
+  } finally {
+    for (const write of writes) write.mockRestore();
+  }
+};
+
+const event = (changes: Partial<AttemptEvent>): AttemptEvent => ({
+  runId: "daily~20261008T020000Z",
+  job: definition({ name: "daily" }).name,
+  pool: "default",
+  trigger: "schedule",
+  slotMs: AT_MS - 5_000,
+  attempt: 1,
+  fence: 1,
+  state: "succeeded",
+  outcome: "returned",
+  startedAtMs: AT_MS - 4_000,
+  endedAtMs: AT_MS,
+  latenessMs: 1_000,
+  ...changes,
+});
+
+test("a line names its metrics, under the deployment that they are of", () => {
+  const line = printed((journal) => journal.attempt(event({})));
+  expect(line).toMatchObject({
+    service: "notes",
+    stage: "prod",
+    RunsSucceeded: 1,
+    AttemptDuration: 4_000,
+    Lateness: 1_000,
+    _aws: {
+      Timestamp: AT_MS,
+      CloudWatchMetrics: [
+        {
+          Namespace: "Belfry",
+          Dimensions: [["service", "stage"]],
+          Metrics: [
+            { Name: "RunsSucceeded", Unit: "Count" },
+            { Name: "AttemptDuration", Unit: "Milliseconds" },
+            { Name: "Lateness", Unit: "Milliseconds" },
+          ],
+        },
+      ],
+    },
+  });
+});
+
+test.each([
+  [{ state: "dead", outcome: "threw" }, ["RunsDead"]],
+  [{ state: "parked", outcome: "threw" }, ["RunsParked"]],
+  [{ state: "waiting", outcome: "threw" }, ["AttemptsFailed"]],
+  [{ state: "waiting", outcome: "timed-out" }, ["AttemptsFailed", "AttemptsTimedOut"]],
+  [{ state: "dead", outcome: "timed-out" }, ["RunsDead", "AttemptsTimedOut"]],
+] as const)("an attempt that ends as %o counts as %o", (changes, names) => {
+  const line = printed((journal) => journal.attempt(event(changes)));
+  expect(Object.keys(line).filter((key) => /^(?:Runs|Attempts)/.test(key))).toEqual(names);
+});
+
+test.each([
+  ["dead", "RunsDead"],
+  ["parked", "RunsParked"],
+  ["missed", "RunsMissed"],
+  ["expired", "RunsExpired"],
+  ["message-failed", "MessagesFailed"],
+  ["poison-message", "PoisonMessages"],
+  ["watchdog-pass", "WatchdogPasses"],
+] satisfies readonly (readonly [NoticeCode, string])[])("the notice %s counts as %s", (code, name) => {
+  expect(printed((journal) => journal.notice("info", code, {}))).toHaveProperty(name, 1);
+});
+
+test("what is only said carries no metric", () => {
+  expect(printed((journal) => journal.notice("info", "sent-again", {}))).not.toHaveProperty("_aws");
+});
