@@ -1,3 +1,4 @@
+import { Conflict } from "../core/errors.ts";
 import type { Occurrence } from "../core/identity.ts";
 import { lockKey, runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
@@ -29,6 +30,18 @@ export const isLocked = (job: JobDefinition): boolean => job.overlap !== "allow"
 export const listedInLock = async (table: Deps["table"], subject: string): Promise<ReadonlySet<string>> => {
   const lock = await table.get(lockKey(subject), { consistent: true });
   return new Set([...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => slotKey));
+};
+
+/** Each that waits makes every write on the lock dearer; of a longer line nobody would see the end. */
+const LONGEST_LINE = 64;
+
+/** @throws Conflict (`queue_full`) when so many runs wait for the job's lock that nobody should join them by hand */
+export const mustFitInLine = ({ name }: JobDefinition, lock: Item | undefined): void => {
+  if (waitersOf(lock).length < LONGEST_LINE) return;
+  throw new Conflict(
+    "queue_full",
+    `${LONGEST_LINE} runs of ${name} wait already; ask again when some are over`,
+  );
 };
 
 export type LockDeps = Pick<Deps, "table" | "queue" | "clock" | "random">;

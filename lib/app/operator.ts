@@ -10,7 +10,7 @@ import { remove, set } from "../core/write.ts";
 import { claimAndSend } from "./claims.ts";
 import { pauseEntry, skipEntry } from "./control.ts";
 import type { Deps } from "./deps.ts";
-import { isLocked, release } from "./lock-keeper.ts";
+import { isLocked, mustFitInLine, release } from "./lock-keeper.ts";
 import { noteAsk } from "./looks.ts";
 
 type OperatorDeps = Omit<Deps, "timers">;
@@ -29,7 +29,7 @@ const refused = (occurrence: Occurrence, state: string, why: string): Conflict =
 
 /**
  * Runs an ended or parked run again, under the identity it has, with a new set of attempts.
- * @throws Conflict when it succeeded, or is not over
+ * @throws Conflict when it succeeded, or is not over, or too many wait for the job's lock (`queue_full`)
  */
 export const retryRun = async (deps: OperatorDeps, { job, occurrence }: Pointed): Promise<void> => {
   const run = await deps.table.get(runKey(occurrence), { consistent: true });
@@ -41,6 +41,10 @@ export const retryRun = async (deps: OperatorDeps, { job, occurrence }: Pointed)
       "too_old",
       `run ${runIdOf(occurrence)} is over 30 days old: what lies beside it may be gone`,
     );
+  }
+  // A parked run has the lock: nobody in the line moves until it is retried or cancelled.
+  if (isLocked(job) && state !== "parked") {
+    mustFitInLine(job, await deps.table.get(lockKey(job.subject), { consistent: true }));
   }
   const token = deps.random.token();
   // Noted first: a crash after the next write leaves a queued run whose message nobody sent.

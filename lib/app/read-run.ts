@@ -32,6 +32,12 @@ const sideValuesOf = async (table: Table, occurrence: Occurrence, run: Item): Pr
   };
 };
 
+/** A recorded run that waits for its job's lock says for whom, beside the reason for which it was asked. */
+const inLine = (view: RunView, waitsFor: string | undefined): RunView => {
+  const reasons = [view.reason, waitsFor].filter((reason) => reason !== undefined);
+  return reasons.length === 0 ? view : { ...view, reason: reasons.join("; ") };
+};
+
 /**
  * One occurrence's run, with everything that lies beside its record; undefined where there is none. Consistent:
  * it sees every write that was answered before.
@@ -46,9 +52,10 @@ export const makeReadRun = ({ table, jobs }: ReadRunDeps) => {
     const { subject, slotKey } = occurrence;
     const before = await table.get(runKey(occurrence), { consistent: true });
     const view = await recorded(occurrence, before);
-    if (view !== undefined) return view;
+    if (view !== undefined && view.state !== "queued") return view;
     const lock = await table.get(lockKey(subject), { consistent: true });
     const listed = unstartedRuns(subject, lock, jobs.bySubject(subject), () => before).get(slotKey);
+    if (view !== undefined) return inLine(view, listed?.reason);
     if (listed !== undefined) return listed;
     // Neither: unless it started, ended and left the lock between the two reads.
     return recorded(occurrence, await table.get(runKey(occurrence), { consistent: true }));

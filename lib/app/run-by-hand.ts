@@ -2,13 +2,13 @@ import { manualSlotKey, type Occurrence, runIdOf, slotKeyOf } from "../core/iden
 import { CONTROL_KEY, lockKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import type { Json } from "../core/json.ts";
-import { hasRoom, holdersOf, waitersOf } from "../core/lock.ts";
+import { holdersOf, waitersOf } from "../core/lock.ts";
 import { isTerminal } from "../core/run.ts";
 import { claim } from "../core/transitions.ts";
 import { claimAndSend } from "./claims.ts";
 import { reasonNotToClaim } from "./control.ts";
 import type { Deps } from "./deps.ts";
-import { isLocked, maxHolders, releaseEnded } from "./lock-keeper.ts";
+import { isLocked, mustFitInLine } from "./lock-keeper.ts";
 import { noteAsk } from "./looks.ts";
 import { fitsInline, storeAside } from "./side.ts";
 
@@ -26,7 +26,11 @@ export type RunByHandAnswer =
   | { readonly kind: "accepted"; readonly runId: string; readonly notice?: string }
   | { readonly kind: "refused"; readonly runId: string; readonly state: string; readonly reason: string };
 
-/** Asks for a run now. It has its record before its message, so that nothing about it can be lost. */
+/**
+ * Asks for a run now. It has its record before its message, so that nothing about it can be lost. Where the job does
+ * not allow overlap it waits in line, and never makes a slot skip.
+ * @throws Conflict (`queue_full`) when too many wait in that line already
+ */
 export const makeRunByHand =
   (deps: RunByHandDeps) =>
   async (request: RunByHandRequest): Promise<RunByHandAnswer> => {
@@ -36,15 +40,16 @@ export const makeRunByHand =
       slotMs === undefined ? manualSlotKey(nowMs, suffixOf(deps.random.token())) : slotKeyOf(slotMs);
     const occurrence = { subject: job.subject, slotKey };
     const runId = runIdOf(occurrence);
-    const blocker = isLocked(job) ? await blockerOf(deps, job, slotKey) : undefined;
-    if (blocker !== undefined) return refusedByLock(runId, occurrence, blocker);
+    if (isLocked(job) && (await isListed(deps, job, slotKey))) {
+      return { kind: "refused", runId, state: "queued", reason: "already in flight" };
+    }
     // Noted first: nobody else would look at a run whose message was lost.
     await noteAsk(deps, occurrence, 1);
     const made = await record(deps, request, occurrence);
     if (made !== undefined) return { kind: "refused", runId, ...made };
     const ask = { job, occurrence, epoch: 1, trigger: "manual", queuedAtMs: nowMs, recorded: true } as const;
     const outcome = await claimAndSend(deps, ask, deps.random.token());
-    const notice = await noticeOf(deps, request, outcome === "waiting");
+    const notice = outcome === "waiting" ? await lineNotice(deps, job) : await pauseNotice(deps, request);
     return { kind: "accepted", runId, ...(notice === undefined ? {} : { notice }) };
   };
 
@@ -56,27 +61,15 @@ const suffixOf = (token: string): string =>
     .slice(0, 6)
     .padEnd(6, "0");
 
-/** The slot key that the run would have to wait for; undefined = there is room. */
-const blockerOf = async (
-  deps: RunByHandDeps,
-  job: JobDefinition,
-  own: string,
-): Promise<string | undefined> => {
-  const read = () => deps.table.get(lockKey(job.subject), { consistent: true });
-  let lock = await read();
-  if (holdersOf(lock).length > 0 && (await releaseEnded(deps, job, lock))) lock = await read();
-  const listed = [...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => slotKey);
-  if (listed.includes(own)) return own;
-  const free = hasRoom(lock, maxHolders(job)) && waitersOf(lock).length === 0;
-  return free ? undefined : listed[0];
-};
-
-const refusedByLock = (runId: string, occurrence: Occurrence, blocker: string): RunByHandAnswer => {
-  if (blocker === occurrence.slotKey) {
-    return { kind: "refused", runId, state: "queued", reason: "already in flight" };
-  }
-  const blockedBy = runIdOf({ ...occurrence, slotKey: blocker });
-  return { kind: "refused", runId, state: "blocked", reason: `${blockedBy} is not over` };
+/**
+ * Is the occurrence claimed, although it may have no record yet?
+ * @throws Conflict (`queue_full`)
+ */
+const isListed = async ({ table }: RunByHandDeps, job: JobDefinition, slotKey: string): Promise<boolean> => {
+  const lock = await table.get(lockKey(job.subject), { consistent: true });
+  if ([...holdersOf(lock), ...waitersOf(lock)].some((entry) => entry.slotKey === slotKey)) return true;
+  mustFitInLine(job, lock);
+  return false;
 };
 
 /** T1; undefined = recorded, else the state of the record that is there already. */
@@ -102,12 +95,18 @@ const record = async (deps: RunByHandDeps, request: RunByHandRequest, occurrence
   return { state, reason: state === "succeeded" ? "already done" : `it ended ${state}` };
 };
 
-const noticeOf = async (
+const lineNotice = async ({ table }: RunByHandDeps, { subject }: JobDefinition): Promise<string> => {
+  const lock = await table.get(lockKey(subject), { consistent: true });
+  const [holder] = holdersOf(lock);
+  return holder === undefined
+    ? "it waits for the run before it"
+    : `it waits for ${runIdOf({ subject, slotKey: holder.slotKey })}`;
+};
+
+const pauseNotice = async (
   { table, clock }: RunByHandDeps,
   { job, slotMs }: RunByHandRequest,
-  waiting: boolean,
 ): Promise<string | undefined> => {
-  if (waiting) return "it waits for the run before it";
   const control = await table.get(CONTROL_KEY, { consistent: false });
   const paused = reasonNotToClaim(control, job, slotMs ?? clock.nowMs()) === "paused";
   return paused ? "the job is paused; a run by hand goes ahead all the same" : undefined;

@@ -66,7 +66,7 @@ const makeWorker = (table: ReturnType<typeof memoryTable>) => async (message: Ru
     return;
   }
   if (end === "dead") await storeAside(table, occurrence, "error-1", { ...error, stack: LONG_STACK }, nowMs);
-  const tries = [{ n: 1, s: nowMs, e: nowMs + 10, o: end }];
+  const tries = [{ n: 1, startMs: nowMs, tookMs: 10, outcome: end }];
   const result: Json = { deletedCount: 7 };
   await table.write(
     finish(

@@ -73,9 +73,13 @@ test("a wait that is over before the run is exits 3, prints the run as it is, an
   const answer = await belfry("run", "slow", "--slot", slot, "--wait", "--timeout", "1", "--json");
   expect(answer).toMatchObject({ code: 3, stderr: expect.stringContaining("the run goes on") });
   expect(answer.json()).toMatchObject({ job: "slow", state: "queued" });
-  const blocked = await belfry("run", "slow", "--json");
-  expect(blocked.code).toBe(3);
-  expect(blocked.json()).toMatchObject({ error: { code: "in_flight" } });
+  const inLine = await belfry("run", "slow", "--json");
+  expect(inLine).toMatchObject({ code: 0, stderr: expect.stringMatching(/note: it waits for slow~\d{8}T/) });
+  const { runId, ...waiting } = inLine.json() as { runId: string };
+  expect(waiting).toMatchObject({ state: "queued", notice: expect.stringContaining("it waits for slow~") });
+  expect((await belfry("show", runId, "--json")).json()).toMatchObject({
+    reason: expect.stringContaining("waits for slow~"),
+  });
   const interrupted = spawnCli(["run", "slow", "--slot", slot, "--wait"], { data: stack.data });
   expect(await ended(interrupted)).toMatchObject({ code: 3, stderr: expect.stringContaining("in flight") });
 });

@@ -93,10 +93,10 @@ test("an occurrence that is done is refused as already done, one that is not ove
     status: 409,
     body: { code: "already_done", detail: "already done: run daily~20261007T180000Z is succeeded" },
   });
-  const blocked = serve({ answer: { ...refused, state: "blocked", reason: "daily~x is not over" } });
+  const blocked = serve({ answer: { ...refused, state: "queued", reason: "already in flight" } });
   expect(await blocked.ask(RUNS, {})).toMatchObject({
     status: 409,
-    body: { code: "in_flight", detail: "daily~x is not over" },
+    body: { code: "in_flight", detail: "already in flight" },
   });
 });
 

@@ -71,7 +71,10 @@ test("a limit of several lets a run by hand in while there is room", async () =>
   await env.deliver(SLOT, ["job"]);
   const request = { job: job({ overlap: { max: 2, whenFull: "skip" } }) };
   expect(await makeRunByHand(env.deps)(request)).toMatchObject({ kind: "accepted" });
-  expect(await makeRunByHand(env.deps)(request)).toMatchObject({ kind: "refused", state: "blocked" });
+  expect(await makeRunByHand(env.deps)(request)).toMatchObject({
+    kind: "accepted",
+    notice: "it waits for job~20261024T214000Z",
+  });
 });
 
 test("over a thousand missed slots are recorded although the last of them is claimed meanwhile", async () => {

@@ -112,6 +112,18 @@ test("the attempts of a retried run are told apart by their set", async () => {
   ]);
 });
 
+test("a retry is refused while sixty-four runs wait for the lock, unless the run is parked and has it", async () => {
+  const { env, operator } = make();
+  const line = Array.from({ length: 64 }, (_, n) => `1~${at("single", SLOT).slotKey}-run0${n + 10}~1`);
+  await env.put(lockKey("single"), { ...holderOf(at("single", SLOT).slotKey), w: new Set(line) });
+  await given(env, "single", { st: "dead" });
+  await expect(operator.retry(pointedAt("single"))).rejects.toMatchObject({ code: "queue_full" });
+  expect(await env.run(at("single", SLOT))).toMatchObject({ st: "dead", ep: 1 });
+  await given(env, "single", { st: "parked" });
+  await operator.retry(pointedAt("single"));
+  expect(await env.run(at("single", SLOT))).toMatchObject({ st: "queued", ep: 2 });
+});
+
 test("what is left of an earlier attempt set can do nothing to a retried run", async () => {
   const { env, operator } = make();
   await env.deliver(SLOT, ["side"]);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { makeReadRun } from "../../../lib/app/read-run.ts";
 import { makeRunByHand, type RunByHandRequest } from "../../../lib/app/run-by-hand.ts";
-import { isManualKey } from "../../../lib/core/identity.ts";
+import { isManualKey, readRunId } from "../../../lib/core/identity.ts";
 import { CONTROL_KEY, lockKey, runKey } from "../../../lib/core/items.ts";
 import { HOUR_MS } from "../../../lib/core/time.ts";
 import { definition } from "../../support/definitions.ts";
@@ -137,20 +138,65 @@ test("a run by hand takes the lock as a run by hand", async () => {
   expect(await env.lock("single")).not.toHaveProperty("top");
 });
 
-test("a run by hand is refused while another run of the job is not over, and says which", async () => {
+test("a run by hand waits in line while another run of the job is not over, and says for which", async () => {
+  const env = make();
+  env.handle(() => ({ kind: "returned" }));
+  await env.deliver(SLOT, ["single"]);
+  expect(await byHand(env, { job: single, reason: "a customer asked" })).toEqual({
+    kind: "accepted",
+    runId: expect.stringMatching(/^single~20261231T235959999Z-/),
+    notice: "it waits for single~20261231T230000Z",
+  });
+  expect(env.sent).toHaveLength(1);
+  await env.work(env.lastSent());
+  expect(env.sent).toHaveLength(2);
+  await env.work(env.lastSent());
+  expect(await env.run(env.lastSent())).toMatchObject({ st: "succeeded", trigger: "manual" });
+});
+
+test("a run by hand as a slot that is claimed and not started is refused as in flight", async () => {
   const env = make();
   await env.deliver(SLOT, ["single"]);
-  expect(await byHand(env, { job: single })).toMatchObject({
-    kind: "refused",
-    state: "blocked",
-    reason: "single~20261231T230000Z is not over",
-  });
   expect(await byHand(env, { job: single, slotMs: msOf(SLOT) })).toMatchObject({
     kind: "refused",
     state: "queued",
     reason: "already in flight",
   });
   expect(env.sent).toHaveLength(1);
+});
+
+test("a run by hand that waits says in its record's view for which run, beside why it was asked for", async () => {
+  const env = make();
+  await env.deliver(SLOT, ["single"]);
+  const ids = [
+    (await byHand(env, { job: single, reason: "a customer asked" })).runId,
+    (await byHand(env, { job: single })).runId,
+  ];
+  const readRun = makeReadRun({ table: env.table, jobs: env.deps.jobs });
+  const views = ids.map(async (id) => readRun(readRunId(id) ?? at("single", SLOT)));
+  expect((await Promise.all(views)).map((view) => view?.reason)).toEqual([
+    "a customer asked; waits for single~20261231T230000Z",
+    "waits for single~20261231T230000Z",
+  ]);
+});
+
+test("sixty-four runs by hand may wait; one more is refused before anything is written", async () => {
+  const env = make();
+  await env.deliver(SLOT, ["single"]);
+  for (let n = 0; n < 64; n++) expect(await byHand(env, { job: single })).toMatchObject({ kind: "accepted" });
+  const writes = env.writes.length;
+  await expect(byHand(env, { job: single })).rejects.toMatchObject({
+    code: "queue_full",
+    message: "64 runs of single wait already; ask again when some are over",
+  });
+  expect(env.writes).toHaveLength(writes);
+});
+
+test("live slots are neither refused nor skipped for a line of runs by hand", async () => {
+  const env = make();
+  await byHand(env, { job: single });
+  for (let n = 0; n < 64; n++) await byHand(env, { job: single });
+  expect(await env.deliver(SLOT, ["single"])).toEqual(["waiting"]);
 });
 
 test("a lock that a crash left behind does not refuse a run by hand", async () => {
@@ -169,7 +215,7 @@ test("a run that takes the lock first makes a run by hand wait, which says so", 
   env.meanwhile("write", onLock, () => env.deliver(SLOT, ["single"]));
   expect(await byHand(env, { job: single })).toMatchObject({
     kind: "accepted",
-    notice: "it waits for the run before it",
+    notice: "it waits for single~20261231T230000Z",
   });
   expect(env.sent).toHaveLength(1);
 });
