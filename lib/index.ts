@@ -1,4 +1,5 @@
 import { type Job, markConfig, markJob, type Outcome } from "./core/authoring.ts";
+import type { AlertChannel } from "./core/channel-helpers.ts";
 import type { Duration } from "./core/duration.ts";
 import type { Json } from "./core/json.ts";
 import type { StandardSchema } from "./core/standard-schema.ts";
@@ -147,7 +148,25 @@ export interface ConfigOptions {
   readonly stages?: readonly string[];
   /** Each pool is a queue and a worker of its own. There is always a pool named `default`. */
   readonly pools?: { readonly [name: string]: PoolOptions };
+  /** Who is told when something is wrong, and how. See docs/alerts.md. */
+  readonly alerts?: AlertsOptions;
 }
+
+export interface AlertsOptions {
+  /** Variables that channels name, filled from `ssm:<parameter>` or `secretsmanager:<secret>`; locally from `.env`. */
+  readonly secrets?: { readonly [variable: string]: string };
+  /** Channels that hear everything. */
+  readonly notify?: readonly AlertChannel[];
+  /** Channels that hear only what should wake somebody. */
+  readonly page?: readonly AlertChannel[];
+  /** What only notifies waits until they are over. */
+  readonly quietHours?: { readonly from: ClockTime; readonly to: ClockTime; readonly timezone: TimeZone };
+  /** A page about a run or job, for the messages: `https://jobs.example.com/runs/{runId}`; also `{job}`, `{stage}`. */
+  readonly link?: string;
+}
+
+/** A time of day: `22:00`. */
+export type ClockTime = `${number}:${number}`;
 
 export interface PoolOptions {
   /** Megabytes, 128 to 10240. */
@@ -165,6 +184,16 @@ export const defineConfig = (options: ConfigOptions): { readonly config: ConfigO
   markConfig(options);
 
 export type { Job, Outcome } from "./core/authoring.ts";
+export {
+  type AlertChannel,
+  dingTalk,
+  email,
+  feishu,
+  pagerDuty,
+  slack,
+  webhook,
+  weCom,
+} from "./core/channel-helpers.ts";
 export type { Duration } from "./core/duration.ts";
 export type { Json } from "./core/json.ts";
 export type { TimeZone } from "./core/time-zones.ts";

@@ -224,7 +224,8 @@ const clashes = (
 
 const manifestOf = (config: ProjectConfig, definitions: readonly JobDefinition[]): Manifest => {
   const jobs = [...definitions].sort((a, b) => (a.name < b.name ? -1 : 1));
-  const rest = { version: 1, stages: config.stages, pools: config.pools, jobs } as const;
+  const { stages, pools, alerts } = config;
+  const rest = { version: 1, stages, pools, ...(alerts.channels.length > 0 && { alerts }), jobs } as const;
   return { ...rest, hash: createHash("sha256").update(JSON.stringify(rest)).digest("hex") };
 };
 

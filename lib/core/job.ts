@@ -1,3 +1,4 @@
+import type { AlertsConfig } from "./alert-channels.ts";
 import type { JobNeeds } from "./job-needs.ts";
 import type { Json } from "./json.ts";
 import { HOUR_MS, MINUTE_MS } from "./time.ts";
@@ -107,6 +108,8 @@ export interface Manifest {
   readonly hash: string;
   readonly stages: readonly string[];
   readonly pools: { readonly [name: string]: PoolDefinition };
+  /** Absent = as with none. */
+  readonly alerts?: AlertsConfig;
   /** In order of name. */
   readonly jobs: readonly JobDefinition[];
 }

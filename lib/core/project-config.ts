@@ -1,3 +1,4 @@
+import { type AlertsConfig, alerts, NO_ALERTS } from "./alert-channels.ts";
 import { isConfig } from "./authoring.ts";
 import { durationText } from "./duration.ts";
 import { NAME_PATTERN } from "./identity.ts";
@@ -22,6 +23,7 @@ import {
 export interface ProjectConfig {
   readonly stages: readonly string[];
   readonly pools: { readonly [name: string]: PoolDefinition };
+  readonly alerts: AlertsConfig;
 }
 
 const DEFAULT_POOL: PoolDefinition = { memoryMb: 256, concurrency: 10 };
@@ -66,13 +68,14 @@ export const checkConfig = (exported: unknown): Checked<ProjectConfig> => {
     place.fault("there is no default export made by defineConfig", "export default defineConfig({ ... })");
     return { ok: false, faults };
   }
-  const read = record({ stages: listOf(name), pools })(exported?.config ?? {}, place);
+  const read = record({ stages: listOf(name), pools, alerts })(exported?.config ?? {}, place);
   if (faults.length > 0) return { ok: false, faults };
   return {
     ok: true,
     value: {
       stages: read?.stages ?? DEFAULT_STAGES,
       pools: { [DEFAULTS.pool]: DEFAULT_POOL, ...read?.pools },
+      alerts: read?.alerts ?? NO_ALERTS,
     },
   };
 };

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { NO_ALERTS } from "../../../lib/core/alert-channels.ts";
 import { markConfig } from "../../../lib/core/authoring.ts";
 import type { JobDefinition } from "../../../lib/core/job.ts";
 import { checkJob } from "../../../lib/core/job-options.ts";
@@ -235,7 +236,11 @@ test.each([undefined, null, 5, "text", []])("options that are no object (%s) are
 test("without a config there are the stages dev and prod and the pool default", () => {
   expect(checkConfig(undefined)).toEqual({
     ok: true,
-    value: { stages: ["dev", "prod"], pools: { default: { memoryMb: 256, concurrency: 10 } } },
+    value: {
+      stages: ["dev", "prod"],
+      pools: { default: { memoryMb: 256, concurrency: 10 } },
+      alerts: NO_ALERTS,
+    },
   });
 });
 
