@@ -5,8 +5,8 @@ export interface Resource {
   readonly Type: string;
   readonly Properties: { readonly [name: string]: Value };
   readonly DependsOn?: readonly string[];
-  readonly DeletionPolicy?: "Retain";
-  readonly UpdateReplacePolicy?: "Retain";
+  readonly DeletionPolicy?: "Retain" | "Delete";
+  readonly UpdateReplacePolicy?: "Retain" | "Delete";
 }
 
 export interface Resources {

@@ -1,3 +1,5 @@
+import type { AlertTopic } from "../lib/core/alert.ts";
+
 /**
  * Names of everything a deployment makes, and what AWS takes of them. All begin with the service and the stage, so
  * that stages and services of one account never meet; roles and the table have none, since AWS names them uniquely.
@@ -30,6 +32,11 @@ export const dispatchFailuresName = (deployment: Deployment): string =>
 
 export const scheduleGroupName = (deployment: Deployment, group: "jobs" | "watchdog"): string =>
   `${prefixOf(deployment)}-${group}`;
+
+/** Of alerts: `alarms` from CloudWatch to the notifier, the others to people. */
+export type Topic = "alarms" | AlertTopic;
+
+export const topicName = (deployment: Deployment, topic: Topic): string => `${prefixOf(deployment)}-${topic}`;
 
 /** Names are lower case, so capitals end each part, and no two lists of names give one logical id. */
 export const logicalId = (...parts: readonly string[]): string =>

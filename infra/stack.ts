@@ -1,5 +1,6 @@
 import type { Manifest } from "../lib/core/job.ts";
 import { jobList } from "../lib/core/job-list.ts";
+import { alarmResources } from "./alarms.ts";
 import { getArn, type Resources, ref, type Value } from "./cloudformation.ts";
 import { type FunctionSpec, functionResources, functionSpecs } from "./functions.ts";
 import { type Deployment, functionKey, functionLogicalId } from "./naming.ts";
@@ -7,6 +8,7 @@ import { poolMappings } from "./pools.ts";
 import { queueResources } from "./queues.ts";
 import { MOST_SCHEDULES, scheduleResources } from "./schedules.ts";
 import { TABLE, tableResources } from "./table.ts";
+import { topicResources } from "./topics.ts";
 
 export interface StackFacts {
   readonly deployment: Deployment;
@@ -34,6 +36,8 @@ export const makeStack = ({ deployment, manifest, nowMs, otherResources = 0 }: S
     ...queueResources(deployment, manifest.jobs, Object.keys(manifest.pools)),
     ...functionResources({ deployment, manifest }),
     ...poolMappings(manifest),
+    ...topicResources(deployment),
+    ...alarmResources(deployment, manifest),
   };
   const jobs = jobList(manifest, deployment.stage);
   // Two for each function, and what the schedules have in common.

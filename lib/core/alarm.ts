@@ -47,7 +47,7 @@ export interface AlarmDefinition extends AlarmRule {
   /** Goes to people without passing the notifier, since it is the notifier that fails. */
   readonly pastNotifier?: true;
   /** One metric, or several whose sum is watched. */
-  readonly metrics: readonly [Measured, ...Measured[]];
+  readonly metrics: readonly Measured[];
   /** One sentence. */
   readonly meaning: string;
   /** What to do about it, one sentence. */

@@ -1,4 +1,4 @@
-import type { AlarmDefinition, Measured, WatchedFunction, WatchedQueue } from "./alarm.ts";
+import type { AlarmDefinition, FunctionMetric, Measured, WatchedFunction, WatchedQueue } from "./alarm.ts";
 import type { JobDefinition, Manifest } from "./job.ts";
 import type { MetricName } from "./metrics.ts";
 import { functionTimeoutMs } from "./pool.ts";
@@ -23,7 +23,7 @@ export const alarmsOf = (
     ...working(names),
     ...names.flatMap((pool) => ofPool(jobs, pool)),
   ];
-  return drafts.map(({ minutes = 1, times = 1, of = times, ...draft }) => ({
+  return drafts.flatMap(inTens).map(({ minutes = 1, times = 1, of = times, ...draft }) => ({
     about: "machinery",
     topic: "notify",
     statistic: "Sum",
@@ -46,7 +46,17 @@ type Draft = Pick<AlarmDefinition, "key" | "metrics" | "meaning" | "remedy"> &
     readonly of?: number;
   };
 
-const counted = (name: MetricName): readonly [Measured] => [{ of: "service", name }];
+/** An alarm takes so many metrics; a project with more pools gets a second one, and a third. */
+const MOST_METRICS = 10;
+
+const inTens = ({ key, metrics, ...draft }: Draft): readonly Draft[] =>
+  Array.from({ length: Math.ceil(metrics.length / MOST_METRICS) }, (_, i) => ({
+    ...draft,
+    key: i === 0 ? key : `${key}-${i + 1}`,
+    metrics: metrics.slice(i * MOST_METRICS, (i + 1) * MOST_METRICS),
+  }));
+
+const counted = (name: MetricName): readonly Measured[] => [{ of: "service", name }];
 
 /** Counted as things happen, not by what is left lying: what is still there does not hide what comes next. */
 const ABOUT_JOBS: readonly Draft[] = [
@@ -122,8 +132,8 @@ const WATCHING: readonly Draft[] = [
     metrics: counted("WatchdogPasses"),
     comparison: "below",
     missing: "breaching",
-    times: 10,
-    meaning: "The watchdog has made no good pass for ten minutes: nobody notices what does not happen.",
+    times: 5,
+    meaning: "The watchdog has made no good pass for five minutes: nobody notices what does not happen.",
     remedy: "Read the log of belfry-watchdog; when it is back it judges everything since its last good pass.",
   },
   {
@@ -133,8 +143,8 @@ const WATCHING: readonly Draft[] = [
     metrics: counted("NotifierPasses"),
     comparison: "below",
     missing: "breaching",
-    times: 10,
-    meaning: "The notifier has made no good pass for ten minutes: what is to be told waits.",
+    times: 5,
+    meaning: "The notifier has made no good pass for five minutes: what is to be told waits.",
     remedy: "Read the log of belfry-notifier, and `belfry list` meanwhile; nothing that waits is lost.",
   },
 ];
@@ -173,19 +183,12 @@ const SCHEDULES: readonly Draft[] = [
   },
 ];
 
-const across = <Named extends { readonly pool: string } | { readonly kind: string }>(
-  all: readonly Named[],
-  measure: (one: Named) => Measured,
-): AlarmDefinition["metrics"] => {
-  const [first, ...rest] = all.map(measure);
-  if (first === undefined) throw new Error("nothing to measure");
-  return [first, ...rest];
-};
-
 /** One alarm over all functions or queues of a kind: what hits one of them mostly hits all, and is told once. */
 const working = (pools: readonly string[]): readonly Draft[] => {
   const workers = pools.map((pool): WatchedFunction => ({ kind: "worker", pool }));
   const others: readonly WatchedFunction[] = [{ kind: "dispatcher" }, { kind: "dead-letters" }];
+  const each = (functions: readonly WatchedFunction[], name: FunctionMetric): readonly Measured[] =>
+    functions.map((one) => ({ of: "function", function: one, name }));
   const letters: readonly WatchedQueue[] = [
     { kind: "dispatch-failures" },
     ...pools.map((pool): WatchedQueue => ({ kind: "dead-letters", pool })),
@@ -193,11 +196,7 @@ const working = (pools: readonly string[]): readonly Draft[] => {
   return [
     {
       key: "throttles",
-      metrics: across([...others, ...workers], (each) => ({
-        of: "function",
-        function: each,
-        name: "Throttles",
-      })),
+      metrics: each([...others, ...workers], "Throttles"),
       minutes: 5,
       times: 2,
       of: 3,
@@ -207,14 +206,14 @@ const working = (pools: readonly string[]): readonly Draft[] => {
     },
     {
       key: "worker-errors",
-      metrics: across(workers, (each) => ({ of: "function", function: each, name: "Errors" })),
+      metrics: each(workers, "Errors"),
       meaning: "A worker function timed out, ran out of memory or could not start; its messages come back.",
       remedy:
         "Read the log of belfry-worker-<pool>; a missing secret and too little memory are the usual causes.",
     },
     {
       key: "function-errors",
-      metrics: across(others, (each) => ({ of: "function", function: each, name: "Errors" })),
+      metrics: each(others, "Errors"),
       meaning: "The dispatcher or the dead-letters function failed; what it had is tried again.",
       remedy: "Read its log: belfry-dispatcher or belfry-dead-letters.",
     },
@@ -234,11 +233,7 @@ const working = (pools: readonly string[]): readonly Draft[] => {
     },
     {
       key: "dead-letters-waiting",
-      metrics: across(letters, (queue) => ({
-        of: "queue",
-        queue,
-        name: "ApproximateNumberOfMessagesVisible",
-      })),
+      metrics: letters.map((queue) => ({ of: "queue", queue, name: "ApproximateNumberOfMessagesVisible" })),
       statistic: "Minimum",
       minutes: 5,
       times: 3,

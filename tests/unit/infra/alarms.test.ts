@@ -1,0 +1,152 @@
+import { expect, test } from "vitest";
+import type { Stack } from "../../../infra/stack.ts";
+import { alarmsOf } from "../../../lib/core/alarms.ts";
+import { DEPLOYMENT, daily, manifestOf, ofType, property, stackOf } from "./setup.ts";
+
+const ALARMS = alarmsOf(manifestOf([daily]));
+
+interface Metric {
+  readonly Namespace: string;
+  readonly MetricName: string;
+  readonly Dimensions: readonly { readonly Name: string; readonly Value: string }[];
+}
+
+/** Every metric that an alarm of the template watches, alone or in a sum. */
+const metricsOf = (properties: Stack["resources"][string]["Properties"]): readonly Metric[] => {
+  const all = properties["Metrics"] as
+    | readonly { readonly MetricStat?: { readonly Metric: Metric } }[]
+    | undefined;
+  if (all === undefined) return [properties as unknown as Metric];
+  return all.flatMap(({ MetricStat }) => (MetricStat === undefined ? [] : [MetricStat.Metric]));
+};
+
+test("every alarm of the definitions is in the template, under the deployment's name", () => {
+  const alarms = ofType(stackOf([daily]), "AWS::CloudWatch::Alarm");
+  expect(alarms.map(([, alarm]) => property(alarm, "AlarmName"))).toEqual(
+    ALARMS.map(({ key }) => `notes-prod-${key}`),
+  );
+  for (const [, alarm] of alarms)
+    expect(String(property(alarm, "AlarmDescription")).length).toBeLessThanOrEqual(1_024);
+});
+
+test.each(ALARMS)(
+  "$key goes to a topic that CloudWatch may publish to, with a key that it may use",
+  ({ key }) => {
+    const { resources } = stackOf([daily]);
+    const alarm = Object.values(resources).find(
+      ({ Properties }) => Properties["AlarmName"] === `notes-prod-${key}`,
+    );
+    const [action] = property(alarm, "AlarmActions") as readonly { readonly Ref: string }[];
+    expect(property(alarm, "OKActions")).toEqual([action]);
+    const topicId = action?.Ref ?? "";
+    const byOurAlarms = {
+      StringEquals: { "aws:SourceAccount": { Ref: "AWS::AccountId" } },
+      ArnLike: {
+        "aws:SourceArn": { "Fn::Sub": expect.stringMatching(/:cloudwatch:.*:alarm:notes-prod-\*$/) },
+      },
+    };
+    expect(property(resources[`${topicId}Policy`], "PolicyDocument", "Statement")).toContainEqual({
+      Effect: "Allow",
+      Principal: { Service: "cloudwatch.amazonaws.com" },
+      Action: ["sns:Publish"],
+      Resource: [{ Ref: topicId }],
+      Condition: byOurAlarms,
+    });
+    const { Ref: keyId } = property(resources[topicId], "KmsMasterKeyId") as { readonly Ref: string };
+    expect(property(resources[keyId], "KeyPolicy", "Statement")).toContainEqual({
+      Effect: "Allow",
+      Principal: { Service: "cloudwatch.amazonaws.com" },
+      Action: ["kms:Decrypt", "kms:GenerateDataKey*"],
+      Resource: ["*"],
+      Condition: byOurAlarms,
+    });
+  },
+);
+
+test("alarms go to the notifier's topic, but for the notifier's own, which goes to people", () => {
+  const to = (key: string) => {
+    const { resources } = stackOf([daily]);
+    return Object.values(resources).find(({ Properties }) => Properties["AlarmName"] === `notes-prod-${key}`)
+      ?.Properties["AlarmActions"];
+  };
+  expect(to("runs-dead")).toEqual([{ Ref: "BelfryTopicAlarms" }]);
+  expect(to("watchdog-silent")).toEqual([{ Ref: "BelfryTopicAlarms" }]);
+  expect(to("notifier-silent")).toEqual([{ Ref: "BelfryTopicPage" }]);
+});
+
+test("every topic refuses to be published to without TLS, and none uses the key that AWS keeps for SNS", () => {
+  const stack = stackOf([daily]);
+  const topics = ofType(stack, "AWS::SNS::Topic");
+  expect(topics.map(([, topic]) => property(topic, "TopicName"))).toEqual(
+    ["alarms", "notify", "page"].map((topic) => `notes-prod-belfry-${topic}`),
+  );
+  for (const [id] of topics)
+    expect(property(stack.resources[`${id}Policy`], "PolicyDocument", "Statement")).toContainEqual({
+      Effect: "Deny",
+      Principal: "*",
+      Action: ["sns:Publish"],
+      Resource: [{ Ref: id }],
+      Condition: { Bool: { "aws:SecureTransport": "false" } },
+    });
+  expect(JSON.stringify(stack.resources)).not.toContain("alias/aws/sns");
+});
+
+test("what an alarm measures exists: the queue, the function and the schedule group have that name", () => {
+  const stack = stackOf([daily]);
+  const names = {
+    QueueName: ofType(stack, "AWS::SQS::Queue").map(([, queue]) => property(queue, "QueueName")),
+    FunctionName: stack.functions.map(({ name }) => name),
+    ScheduleGroup: ofType(stack, "AWS::Scheduler::ScheduleGroup").map(([, group]) => property(group, "Name")),
+    service: [DEPLOYMENT.service],
+    stage: [DEPLOYMENT.stage],
+  };
+  const dimensions = ofType(stack, "AWS::CloudWatch::Alarm").flatMap(([, { Properties }]) =>
+    metricsOf(Properties).flatMap(({ Dimensions }) => Dimensions),
+  );
+  expect(new Set(dimensions.map(({ Name }) => Name))).toEqual(new Set(Object.keys(names)));
+  for (const { Name, Value } of dimensions) expect(Reflect.get(names, Name)).toContain(Value);
+});
+
+test("the sum of several metrics counts one without data as nothing", () => {
+  const throttles = stackOf([daily]).resources["BelfryAlarmThrottles"];
+  expect(property(throttles, "Metrics", 0)).toEqual({
+    Id: "sum",
+    Expression: "SUM([FILL(m0, 0), FILL(m1, 0), FILL(m2, 0), FILL(m3, 0)])",
+    ReturnData: true,
+  });
+  expect(property(throttles, "Metrics", 4)).toEqual({
+    Id: "m3",
+    ReturnData: false,
+    MetricStat: {
+      Metric: {
+        Namespace: "AWS/Lambda",
+        MetricName: "Throttles",
+        Dimensions: [{ Name: "FunctionName", Value: "notes-prod-belfry-worker-slow" }],
+      },
+      Period: 300,
+      Stat: "Sum",
+    },
+  });
+});
+
+test("more metrics than an alarm takes are watched by several", () => {
+  const pool = { memoryMb: 256, concurrency: 2 };
+  const pools = Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`pool-${n}`, pool]));
+  const throttles = ofType(stackOf([daily], { pools }), "AWS::CloudWatch::Alarm").filter(([, alarm]) =>
+    String(property(alarm, "AlarmName")).includes("throttles"),
+  );
+  expect(throttles.map(([, alarm]) => property(alarm, "AlarmName"))).toEqual([
+    "notes-prod-throttles",
+    "notes-prod-throttles-2",
+    "notes-prod-throttles-3",
+  ]);
+  expect(throttles.map(([, { Properties }]) => metricsOf(Properties).length)).toEqual([10, 10, 3]);
+});
+
+test("silence right after a first deploy is no alarm", () => {
+  const alarms = ofType(stackOf([daily]), "AWS::CloudWatch::Alarm");
+  for (const [, { Properties }] of alarms)
+    expect(Properties["WarmUpConfiguration"] !== undefined).toBe(
+      Properties["TreatMissingData"] === "breaching",
+    );
+});
