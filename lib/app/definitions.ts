@@ -10,7 +10,7 @@ type DefinitionDeps = Pick<Deps, "table" | "clock" | "jobs">;
 export type ScheduleSince = ReadonlyMap<string, number>;
 
 /** The part of a definition that decides when it fires. */
-const scheduleText = (job: JobDefinition): string => {
+export const scheduleText = (job: JobDefinition): string => {
   const { schedules, timezone, dst, startsAtMs, endsAtMs, stages } = job;
   return JSON.stringify([schedules, timezone, dst, startsAtMs, endsAtMs, stages]);
 };

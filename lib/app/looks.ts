@@ -26,7 +26,7 @@ export interface Promised {
  * Whoever asked for a run may sleep between the note and the record, but no longer than an invocation can last (15
  * minutes). Until then a note without its record is kept.
  */
-const LONGEST_ASK_MS = 20 * MINUTE_MS;
+export const LONGEST_ASK_MS = 20 * MINUTE_MS;
 
 /**
  * Notes "look at this run then" for the watchdog. Looking once too often does no harm; a note that lands behind what

@@ -49,7 +49,7 @@ export const retryRun = async (deps: OperatorDeps, { job, occurrence }: Pointed)
   const token = deps.random.token();
   // Noted first: a crash after the next write leaves a queued run whose message nobody sent.
   await noteAsk(deps, occurrence, epoch + 1);
-  const answer = await deps.table.write(reopen(occurrence, epoch, token, nowMs));
+  const answer = await deps.table.write(reopen(occurrence, epoch, { token, nowMs }));
   const mine = answer.item?.["own"] === token && answer.item["ep"] === epoch + 1;
   if (!answer.written && !mine) {
     throw refused(occurrence, state, state === "succeeded" ? "it is done" : "it is on its way");

@@ -21,6 +21,7 @@ import type { Settlement } from "../ports/run-queue.ts";
 import type { WriteAnswer } from "../ports/table.ts";
 import type { Kept } from "./kept.ts";
 import { repeated } from "./repeated.ts";
+import { runOfSeriesEnded } from "./series.ts";
 import { fitsInline, storeAside } from "./side.ts";
 import {
   attemptNumber,
@@ -220,7 +221,7 @@ const askForNext = async (deps: WorkDeps, { job, message }: Visit): Promise<Sett
   }
 };
 
-/** T5, then the lock. */
+/** T5, then the lock, then the next of the series that it belongs to. */
 const close = async (
   deps: WorkDeps,
   ended: Ended,
@@ -232,7 +233,9 @@ const close = async (
   const answer = await repeated(() => deps.table.write(finish(holding, last)));
   if (!tookEffect(ended, answer, end.state)) return stale(deps, ended);
   journalEnd(deps, ended, end);
-  return leave(deps, visit);
+  const settlement = await leave(deps, visit);
+  if (answer.item?.["series"] !== undefined) await runOfSeriesEnded(deps, visit.job, answer.item);
+  return settlement;
 };
 
 /** Another attempt has the run by now: this result is refused, and said. */

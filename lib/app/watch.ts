@@ -17,9 +17,11 @@ import { claimAndSend } from "./claims.ts";
 import { reasonNotToClaim } from "./control.ts";
 import { type ScheduleSince, syncDefinitions } from "./definitions.ts";
 import type { Deps } from "./deps.ts";
+import { eachInTurn } from "./each-in-turn.ts";
 import { isLocked, listedInLock } from "./lock-keeper.ts";
 import { keepPromise, look, noteAsk, type Promised, promisedIn } from "./looks.ts";
 import { endOrphan } from "./removed-jobs.ts";
+import { continueSeries } from "./series.ts";
 
 /** So many missed slots in a row have a record each; more share one. */
 const MAX_MISSED_RECORDS = 1_000;
@@ -56,27 +58,12 @@ export const watch = async (deps: Deps): Promise<void> => {
   const failures = [
     ...(await eachInTurn(firing, (job) => lookAtSlots(deps, job, pass))),
     ...(await lookAtNotes(deps, pass)),
+    ...(await continueSeries(deps)),
   ];
   // The cursor stays, so that the next pass looks again; what went well is found done then.
   if (failures.length === 1) throw failures[0];
   if (failures.length > 1) throw new AggregateError(failures, `${failures.length} looks of this pass failed`);
   await moveCursor(deps, from, until);
-};
-
-/** One job or run that cannot be mended must not keep the watchdog from the others. Answers what was thrown. */
-const eachInTurn = async <One>(
-  all: Iterable<One>,
-  act: (one: One) => Promise<void>,
-): Promise<readonly unknown[]> => {
-  const failures: unknown[] = [];
-  for (const one of all) {
-    try {
-      await act(one);
-    } catch (error) {
-      failures.push(error);
-    }
-  }
-  return failures;
 };
 
 const readCursor = async ({ table }: Deps, first: Cursor): Promise<Cursor> => {

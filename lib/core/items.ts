@@ -11,6 +11,8 @@ import type { Key } from "./write.ts";
  * | LOCK | `J#<subject>` / `L` | who occupies a job that does not allow overlap, and who waits |
  * | SIDE | `J#<subject>` / `I#<slotKey>#<name>` | input, result or error too big for RUN (`input`, `result-<fence>`, `error-<fence>`); what attempts hand on (`checkpoint`, `once#<key>`: `{fence, n, value}`) |
  * | OPEN | `O#<hour>#<0..7>` / `<instant>#<subject>~<slotKey>` | "look at this run at that instant" |
+ * | SERIES | `J#<subject>` / `B#<kind>` | many runs that were asked for at once, as they are handed out: `backfill`, `retry` |
+ * | REGISTRY | `W` / `series` | the series that are not over, and the places that they may take in each pool |
  * | CURSOR | `W` / `cursor` | up to where the watchdog has looked at slots |
  * | CONTROL | `W` / `control` | paused jobs `p#<subject>` = `{sinceMs, untilMs?, reason}`, slots to skip `n#<subject>` = `{slot}` |
  * | DEFINITION | `D` / `<subject>` | a job as data, its hash, since when it holds |
@@ -23,8 +25,8 @@ import type { Key } from "./write.ts";
  *
  * RUN: `v st ep fence own leaseUntilMs attempts crashes nextAttemptAtMs cancelAtMs claimedAtMs reopenedAtMs
  * nudgedAtMs nudgedBy nudges startedAtMs attemptAtMs endedAtMs dismissedAtMs trigger reason blockedBy input sideInput
- * result sideResult error sideError tries dup staleResults snoozes cont contAtMs progress rangeCount rangeFromMs badMonth
- * badKey expiresAtS`. `tries`: the last attempts, each `{n, set?, piece?, startMs, tookMs, outcome, error?}`.
+ * result sideResult error sideError tries dup staleResults snoozes cont contAtMs progress series rangeCount rangeFromMs
+ * badMonth badKey expiresAtS`. `tries`: the last attempts, each `{n, set?, piece?, startMs, tookMs, outcome, error?}`.
  * ALERT: `v alert atMs badMonth badKey expiresAtS`, and per channel `to#<channel>` = `{attempts, owner, nextAtMs,
  * toldAtMs, gaveUpAtMs, error, refused}`, the owner being the last attempt's.
  * LOCK: per holder `h#<slotKey>` = `{epoch, owner, sentAtMs: claimed or sent again, class, nudgedBy?}`;
@@ -73,6 +75,11 @@ export const runRange = (
   last: `R#${last}`,
 });
 
+export const seriesKey = ({ subject, kind }: { readonly subject: string; readonly kind: string }): Key => ({
+  pk: subjectKey(subject),
+  sk: `B#${kind}`,
+});
+
 /** The slot key in the sort key of a RUN. */
 export const slotKeyInSortKey = (sk: string): string => sk.slice(2);
 /** The subject in the partition key of anything under a job. */
@@ -80,6 +87,7 @@ export const subjectInPartitionKey = (pk: string): string => pk.slice(2);
 
 export const CURSOR_KEY: Key = { pk: "W", sk: "cursor" };
 export const CONTROL_KEY: Key = { pk: "W", sk: "control" };
+export const SERIES_KEY: Key = { pk: "W", sk: "series" };
 export const MANIFEST_KEY: Key = { pk: "W", sk: "manifest" };
 
 export const definitionKey = (subject: string): Key => ({ pk: "D", sk: subject });

@@ -1,4 +1,4 @@
-import type { JobDefinition, Manifest } from "./job.ts";
+import { DEFAULT_POOL, type JobDefinition, type Manifest } from "./job.ts";
 import { parseSchedule, type UnionSchedule, unionOf } from "./schedule/schedule.ts";
 
 /** The jobs of one deployment, as every process of it sees them. */
@@ -14,7 +14,11 @@ export interface JobList {
   scheduleOf(job: JobDefinition): UnionSchedule | undefined;
   /** Are its slots expected in this stage? */
   firesHere(job: JobDefinition): boolean;
+  /** How many runs of its pool are carried out at once. */
+  concurrencyOf(job: JobDefinition): number;
 }
+
+type JobsOfManifest = Pick<Manifest, "jobs" | "hash"> & Partial<Pick<Manifest, "pools">>;
 
 export const scheduleOfJob = (job: JobDefinition): UnionSchedule | undefined => {
   if (job.schedules.length === 0) return undefined;
@@ -31,7 +35,7 @@ export const scheduleOfJob = (job: JobDefinition): UnionSchedule | undefined => 
   );
 };
 
-export const jobList = ({ jobs, hash }: Pick<Manifest, "jobs" | "hash">, stage: string): JobList => {
+export const jobList = ({ jobs, hash, pools = {} }: JobsOfManifest, stage: string): JobList => {
   const bySubject = new Map(jobs.map((job) => [job.subject, job]));
   const byName = new Map(jobs.map((job) => [job.name, job]));
   const schedules = new Map<string, UnionSchedule | undefined>();
@@ -46,5 +50,6 @@ export const jobList = ({ jobs, hash }: Pick<Manifest, "jobs" | "hash">, stage: 
       return schedules.get(job.subject);
     },
     firesHere: (job) => job.schedules.length > 0 && (job.stages === undefined || job.stages.includes(stage)),
+    concurrencyOf: ({ pool }) => (pools[pool] ?? DEFAULT_POOL).concurrency,
   };
 };

@@ -99,6 +99,8 @@ export interface PoolDefinition {
   readonly vpc?: { readonly securityGroups: readonly string[]; readonly subnets: readonly string[] };
 }
 
+export const DEFAULT_POOL: PoolDefinition = { memoryMb: 256, concurrency: 10 };
+
 /**
  * Everything a deploy knows of its jobs. `hash` is the SHA-256 of the rest in hexadecimal, so that two builds of
  * the same files are the same manifest.

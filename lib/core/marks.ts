@@ -2,6 +2,7 @@ import type { Occurrence } from "./identity.ts";
 import { expiresAtS, runKey } from "./items.ts";
 import type { Trigger } from "./message.ts";
 import { born, listedAsBad, optional } from "./run-attributes.ts";
+import type { SeriesKind } from "./series.ts";
 import type { ShortError } from "./transitions.ts";
 import {
   absent,
@@ -137,7 +138,11 @@ export const markCancelled = (mark: MarkCancelled): Write => {
 const RETRIABLE_STATES = ["dead", "parked", "skipped", "missed", "expired", "cancelled"] as const;
 
 /** Retry: the same run, as a new attempt set. The fence stays, so that nothing of an earlier set can write. */
-export const reopen = (occurrence: Occurrence, seenEpoch: number, token: string, nowMs: number): Write => ({
+export const reopen = (
+  occurrence: Occurrence,
+  seenEpoch: number,
+  { token, nowMs, series }: { readonly token: string; readonly nowMs: number; readonly series?: SeriesKind },
+): Write => ({
   key: runKey(occurrence),
   condition: all(equals("ep", seenEpoch), any(...RETRIABLE_STATES.map((state) => equals("st", state)))),
   changes: [
@@ -149,6 +154,7 @@ export const reopen = (occurrence: Occurrence, seenEpoch: number, token: string,
     set("reopenedAtMs", nowMs),
     // Kept from now, not from its first claim: a message of this set may travel as long as any other.
     set("expiresAtS", expiresAtS(nowMs)),
+    series === undefined ? remove("series") : set("series", series),
     ...[
       "cancelAtMs",
       "leaseUntilMs",

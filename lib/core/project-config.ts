@@ -2,7 +2,7 @@ import { type AlertsConfig, alerts, NO_ALERTS } from "./alert-channels.ts";
 import { isConfig } from "./authoring.ts";
 import { durationText } from "./duration.ts";
 import { NAME_PATTERN } from "./identity.ts";
-import { DEFAULTS, type JobDefinition, type PoolDefinition } from "./job.ts";
+import { DEFAULT_POOL, DEFAULTS, type JobDefinition, type PoolDefinition } from "./job.ts";
 import { NAME_HINT } from "./job-options.ts";
 import { isRecord } from "./json.ts";
 import { LONGEST_TIMEOUT_MS } from "./pool.ts";
@@ -26,7 +26,6 @@ export interface ProjectConfig {
   readonly alerts: AlertsConfig;
 }
 
-const DEFAULT_POOL: PoolDefinition = { memoryMb: 256, concurrency: 10 };
 const DEFAULT_STAGES = ["dev", "prod"];
 
 const pool = record({

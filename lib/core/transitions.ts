@@ -4,6 +4,7 @@ import type { Json } from "./json.ts";
 import type { Progress } from "./kept.ts";
 import type { Trigger } from "./message.ts";
 import { born, listedAsBad, optional } from "./run-attributes.ts";
+import type { SeriesKind } from "./series.ts";
 import {
   absent,
   addMembers,
@@ -37,10 +38,12 @@ export interface Claim {
   /** The input lies in SIDE, being too big for RUN. */
   readonly sideInput?: boolean;
   readonly reason?: string;
+  /** The series that asked for it. */
+  readonly series?: SeriesKind;
 }
 
 /** T1: the one caller that makes the record wins. */
-export const claim = ({ occurrence, token, nowMs, trigger, input, sideInput, reason }: Claim): Write => ({
+export const claim = ({ occurrence, token, nowMs, trigger, ...wanted }: Claim): Write => ({
   key: runKey(occurrence),
   condition: absent("st"),
   changes: [
@@ -48,9 +51,10 @@ export const claim = ({ occurrence, token, nowMs, trigger, input, sideInput, rea
     set("ep", 1),
     set("own", token),
     ...born(nowMs, trigger),
-    ...optional("input", input),
-    ...optional("sideInput", sideInput),
-    ...optional("reason", reason),
+    ...optional("input", wanted.input),
+    ...optional("sideInput", wanted.sideInput),
+    ...optional("reason", wanted.reason),
+    ...optional("series", wanted.series),
   ],
 });
 

@@ -47,7 +47,8 @@ export type NoticeCode =
   | "alert-told"
   | "alert-not-told"
   | "alert-given-up"
-  | "alert-untold";
+  | "alert-untold"
+  | "series-stopped";
 
 /** The log. Each call is one line of JSON that carries its own metrics. Never throws. */
 export interface Journal {

@@ -76,7 +76,8 @@ const metricsOf = (event: AttemptEvent): readonly Metric[] => {
     ...(name === undefined ? [] : [count(name)]),
     ...(event.outcome === "timed-out" ? [count("AttemptsTimedOut")] : []),
     { name: "AttemptDuration", unit: "Milliseconds", value: durationMs },
-    ...(isTerminal(event.state)
+    // A backfill is late by design: its slots passed long ago.
+    ...(isTerminal(event.state) && event.trigger !== "backfill"
       ? [{ name: "Lateness", unit: "Milliseconds", value: event.latenessMs } as const]
       : []),
   ];

@@ -42,8 +42,8 @@ const recordFaults = faultsIn("lib/app/record.ts", [
   ],
   [
     "a finished run keeps its lock",
-    "  journalEnd(deps, ended, end);\n  return leave(deps, visit);",
-    '  journalEnd(deps, ended, end);\n  return { kind: "delete" };',
+    "  const settlement = await leave(deps, visit);",
+    '  const settlement = { kind: "delete" } as const;',
     "the lock lists what is over",
   ],
   [

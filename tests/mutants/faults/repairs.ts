@@ -126,12 +126,6 @@ const watchFaults = faultsIn("lib/app/watch.ts", [
     LOST,
   ],
   [
-    "one look that fails keeps the watchdog from the others",
-    "      failures.push(error);\n",
-    "      throw error;\n",
-    "one bad run does not hide the others",
-  ],
-  [
     "the cursor goes back",
     '    condition: equals("doneUntilMs", from.slotsUntilMs),\n',
     "",
@@ -287,4 +281,19 @@ const promiseFaults = faultsIn("lib/app/looks.ts", [
   ["a note promises nothing", "    promised: { epoch, askedAtMs },\n", "", LOST],
 ]);
 
-export const repairingFaults = [...deadLetterFaults, ...watchFaults, ...lookFaults, ...promiseFaults];
+const turnFaults = faultsIn("lib/app/each-in-turn.ts", [
+  [
+    "one look that fails keeps the watchdog from the others",
+    "      failures.push(error);\n",
+    "      throw error;\n",
+    "one bad run does not hide the others",
+  ],
+]);
+
+export const repairingFaults = [
+  ...deadLetterFaults,
+  ...watchFaults,
+  ...turnFaults,
+  ...lookFaults,
+  ...promiseFaults,
+];

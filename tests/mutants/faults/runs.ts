@@ -26,8 +26,8 @@ export const runFaults = faultsIn("lib/core/transitions.ts", [
   ],
   [
     "a claim keeps no owner",
-    '    set("own", token),\n    ...born(nowMs, trigger),\n    ...optional("input", input),',
-    '    ...born(nowMs, trigger),\n    ...optional("input", input),',
+    '    set("own", token),\n    ...born(nowMs, trigger),\n    ...optional("input", wanted.input),',
+    '    ...born(nowMs, trigger),\n    ...optional("input", wanted.input),',
     LOST,
   ],
   [

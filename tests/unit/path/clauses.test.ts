@@ -78,7 +78,7 @@ test("a cancel makes a record only of the first attempt set of a job with a lock
 });
 
 test("a retry reopens what ended badly or was left to a person, in the attempt set that was seen", () => {
-  const again = reopen(occurrence, 2, "me", NOW);
+  const again = reopen(occurrence, 2, { token: "me", nowMs: NOW });
   for (const st of ["dead", "parked", "skipped", "missed", "expired", "cancelled"]) {
     expect([st, accepted(again, { st, ep: 2 })]).toEqual([st, true]);
     expect([st, accepted(again, { st, ep: 1 })]).toEqual([st, false]);
