@@ -23,14 +23,17 @@ export const CALLS: {
   readonly [kind in FunctionKind]: { readonly table: readonly string[]; readonly queues: readonly string[] };
 } = {
   dispatcher: { table: ["GetItem", "UpdateItem"], queues: ["SendMessage"] },
-  worker: { table: ["GetItem", "Query", "UpdateItem"], queues: ["ChangeMessageVisibility", "SendMessage"] },
+  worker: {
+    table: ["BatchGetItem", "GetItem", "Query", "UpdateItem"],
+    queues: ["ChangeMessageVisibility", "SendMessage"],
+  },
   "dead-letters": { table: ["GetItem", "UpdateItem"], queues: ["ChangeMessageVisibility", "SendMessage"] },
   watchdog: { table: ["BatchGetItem", "GetItem", "Query", "UpdateItem"], queues: ["SendMessage"] },
   operate: { table: ["BatchGetItem", "GetItem", "Query", "UpdateItem"], queues: ["SendMessage"] },
 };
 
-/** Only the operate router asks the index. */
-export const ASKS_INDEX: FunctionKind = "operate";
+/** Who lists runs that ended badly, or goes on with the retry of a job's dead ones. */
+export const ASK_INDEX: ReadonlySet<FunctionKind> = new Set(["operate", "worker", "watchdog"]);
 
 /** What Lambda itself does with the function's role when a queue feeds it. */
 const RECEIVE = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
@@ -82,7 +85,7 @@ const tableStatements = (kind: FunctionKind): readonly Statement[] => {
       CALLS[kind].table.map((call) => `dynamodb:${call}`),
       [getArn(TABLE)],
     ),
-    ...(kind === ASKS_INDEX ? [allow(["dynamodb:Query"], [index])] : []),
+    ...(ASK_INDEX.has(kind) ? [allow(["dynamodb:Query"], [index])] : []),
   ];
 };
 
