@@ -90,7 +90,7 @@ const WARM_UP_MINUTES = 15;
 
 const alarm = (deployment: Deployment, definition: AlarmDefinition): Resource => {
   const { key, meaning, remedy, comparison, missing, pastNotifier } = definition;
-  const told = ref(topicId(pastNotifier ? definition.topic : "alarms"));
+  const told = ref(topicId(pastNotifier ? "page" : "alarms"));
   return {
     Type: "AWS::CloudWatch::Alarm",
     Properties: {

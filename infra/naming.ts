@@ -1,4 +1,4 @@
-import type { AlertTopic } from "../lib/core/alert.ts";
+import { createHash } from "node:crypto";
 
 /**
  * Names of everything a deployment makes, and what AWS takes of them. All begin with the service and the stage, so
@@ -33,8 +33,11 @@ export const dispatchFailuresName = (deployment: Deployment): string =>
 export const scheduleGroupName = (deployment: Deployment, group: "jobs" | "watchdog"): string =>
   `${prefixOf(deployment)}-${group}`;
 
-/** Of alerts: `alarms` from CloudWatch to the notifier, the others to people. */
-export type Topic = "alarms" | AlertTopic;
+/**
+ * Of SNS: `alarms` from CloudWatch to the notifier, `page` from CloudWatch to people where the notifier cannot tell, and
+ * one for each e-mail channel, from the notifier to its addresses.
+ */
+export type Topic = "alarms" | "page" | `email-${string}`;
 
 export const topicName = (deployment: Deployment, topic: Topic): string => `${prefixOf(deployment)}-${topic}`;
 
@@ -45,6 +48,10 @@ export const logicalId = (...parts: readonly string[]): string =>
 /** As the Serverless Framework makes it from a function's key. */
 export const functionLogicalId = (key: string): string =>
   `${key.charAt(0).toUpperCase()}${key.slice(1).replaceAll("-", "Dash").replaceAll("_", "Underscore")}LambdaFunction`;
+
+/** Eight characters for a logical id or a name, of what is too long or too odd to be part of one. */
+export const shortHash = (text: string): string =>
+  createHash("sha256").update(text).digest("hex").slice(0, 8);
 
 export const roleLogicalId = (kind: FunctionKind, pool?: string): string =>
   logicalId(kind, ...(pool === undefined ? [] : [pool]), "Role");

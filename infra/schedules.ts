@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { JobDefinition } from "../lib/core/job.ts";
 import { type JobList, scheduleOfJob } from "../lib/core/job-list.ts";
 import type { AwsExpression } from "../lib/core/schedule/aws-form.ts";
@@ -16,7 +15,14 @@ import {
   sub,
   type Value,
 } from "./cloudformation.ts";
-import { type Deployment, functionKey, functionLogicalId, logicalId, scheduleGroupName } from "./naming.ts";
+import {
+  type Deployment,
+  functionKey,
+  functionLogicalId,
+  logicalId,
+  scheduleGroupName,
+  shortHash,
+} from "./naming.ts";
 import { DISPATCH_FAILURES } from "./queues.ts";
 
 const GROUP = "BelfryScheduleGroup";
@@ -118,7 +124,7 @@ const schedulesOf = (
   const expressions = scheduleOfJob(job)?.aws.expressions ?? [];
   const entries = expressions.map((each): [string, Resource] => {
     // Not by position: an expression taken out of the list must leave the others alone.
-    const part = expressions.length === 1 ? undefined : shortHash(each);
+    const part = expressions.length === 1 ? undefined : shortHash(`${each.expression} ${each.timezone}`);
     const properties = {
       Name: part === undefined ? job.subject : `${job.subject}.${part}`,
       Description: `Belfry job ${job.name} in ${deployment.stage}`,
@@ -137,9 +143,6 @@ const isPast = (each: AwsExpression | undefined, nowMs: number): boolean => {
   const at = /^at\((.+)\)$/.exec(each?.expression ?? "")?.[1];
   return at !== undefined && (readInstant(`${at}Z`) ?? nowMs) < nowMs;
 };
-
-const shortHash = ({ expression, timezone }: AwsExpression): string =>
-  createHash("sha256").update(`${expression} ${timezone}`).digest("hex").slice(0, 8);
 
 const tick = (deployment: Deployment, sharing: readonly JobDefinition[]): Resource =>
   schedule(

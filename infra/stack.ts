@@ -1,3 +1,4 @@
+import { NO_ALERTS } from "../lib/core/alert-channels.ts";
 import type { Manifest } from "../lib/core/job.ts";
 import { jobList } from "../lib/core/job-list.ts";
 import { alarmResources } from "./alarms.ts";
@@ -36,7 +37,7 @@ export const makeStack = ({ deployment, manifest, nowMs, otherResources = 0 }: S
     ...queueResources(deployment, manifest.jobs, Object.keys(manifest.pools)),
     ...functionResources({ deployment, manifest }),
     ...poolMappings(manifest),
-    ...topicResources(deployment),
+    ...topicResources(deployment, manifest.alerts ?? NO_ALERTS),
     ...alarmResources(deployment, manifest),
   };
   const jobs = jobList(manifest, deployment.stage);

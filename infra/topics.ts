@@ -1,4 +1,5 @@
 import { alarmName } from "../lib/core/alarm.ts";
+import type { AlertsConfig, ChannelDefinition } from "../lib/core/alert-channels.ts";
 import {
   allow,
   arnHere,
@@ -10,13 +11,20 @@ import {
   sub,
   type Value,
 } from "./cloudformation.ts";
-import { type Deployment, logicalId, type Topic, topicName } from "./naming.ts";
+import { type Deployment, logicalId, shortHash, type Topic, topicName } from "./naming.ts";
 
 export const KEY = "BelfryAlertKey";
 export const topicId = (topic: Topic): string => logicalId("topic", topic);
 
-/** Alarms go to the notifier; what it tells, and what it cannot tell itself, goes to people. */
-export const TOPICS = ["alarms", "notify", "page"] as const satisfies readonly Topic[];
+/** The one that feeds the notifier, and the one that passes it by. */
+const FROM_CLOUDWATCH = ["alarms", "page"] as const;
+
+export const emailTopic = (channel: string): Topic => `email-${channel}`;
+
+type EmailChannel = Extract<ChannelDefinition, { kind: "email" }>;
+
+export const emailChannels = ({ channels }: AlertsConfig): readonly EmailChannel[] =>
+  channels.filter((channel) => channel.kind === "email");
 
 /** Which of this account's alarms may publish, and use the key for it. */
 const byOurAlarms = (deployment: Deployment): Value => ({
@@ -65,7 +73,7 @@ const topic = (deployment: Deployment, name: Topic): Resources => ({
     Properties: {
       Topics: [ref(topicId(name))],
       PolicyDocument: policyDocument([
-        ...(name === "notify" ? [] : [publishing(deployment, name)]),
+        ...(FROM_CLOUDWATCH.some((one) => one === name) ? [publishing(deployment, name)] : []),
         {
           Effect: "Deny",
           Principal: "*",
@@ -84,7 +92,30 @@ const publishing = (deployment: Deployment, name: Topic) => ({
   Condition: byOurAlarms(deployment),
 });
 
-export const topicResources = (deployment: Deployment): Resources => ({
-  [KEY]: key(deployment),
-  ...Object.assign({}, ...TOPICS.map((name) => topic(deployment, name))),
+/** An address of several channels hears of the notifier's own failure once. */
+const subscriptions = (channels: readonly EmailChannel[]): Resources => {
+  const all = new Set(channels.flatMap(({ to }) => to));
+  return Object.assign(
+    {},
+    ...[...all].map((address) => subscription("page", address)),
+    ...channels.flatMap(({ name, to }) => to.map((address) => subscription(emailTopic(name), address))),
+  );
+};
+
+/** Named by the address, so that one more changes no other; SNS asks each for its consent. */
+const subscription = (name: Topic, address: string): Resources => ({
+  [`${topicId(name)}To${shortHash(address)}`]: {
+    Type: "AWS::SNS::Subscription",
+    Properties: { TopicArn: ref(topicId(name)), Protocol: "email", Endpoint: address },
+  },
 });
+
+export const topicResources = (deployment: Deployment, alerts: AlertsConfig): Resources => {
+  const channels = emailChannels(alerts);
+  const topics: readonly Topic[] = [...FROM_CLOUDWATCH, ...channels.map(({ name }) => emailTopic(name))];
+  return {
+    [KEY]: key(deployment),
+    ...Object.assign({}, ...topics.map((name) => topic(deployment, name))),
+    ...subscriptions(channels),
+  };
+};

@@ -13,6 +13,8 @@ export interface StackConfig extends Timings {
   readonly deadLetterUrls: { readonly [pool: string]: string };
   /** Events that no dispatcher could take. */
   readonly dispatchFailuresUrl: string;
+  /** SNS topics of the e-mail channels, by channel; only the notifier has them. */
+  readonly emailTopics?: { readonly [channel: string]: string };
   /** Where the services are when they are not AWS's own. */
   readonly endpoints?: { readonly dynamodb?: string; readonly sqs?: string };
 }
@@ -24,6 +26,7 @@ const VARIABLES = [
   "BELFRY_QUEUES",
   "BELFRY_DEAD_LETTERS",
   "BELFRY_DISPATCH_FAILURES",
+  "BELFRY_EMAIL_TOPICS",
   "BELFRY_LEASE_MS",
   "BELFRY_CLOCK_BOUND_MS",
   "BELFRY_FIRST_LOOK_MS",
@@ -45,11 +48,12 @@ export const loadConfig = (env: Environment): StackConfig => {
     if (value === undefined || value === "") faults.push(`${name} is not set`);
     return value ?? "";
   };
-  const urls = (name: (typeof VARIABLES)[number]): Record<string, string> => {
-    const read = readUrls(text(name));
-    if (read === undefined) faults.push(`${name} must be a JSON object of pool names and queue URLs`);
+  const named = (name: (typeof VARIABLES)[number], json: string, what: string): Record<string, string> => {
+    const read = readNamed(json);
+    if (read === undefined) faults.push(`${name} must be a JSON object of ${what}`);
     return read ?? {};
   };
+  const urls = (name: (typeof VARIABLES)[number]) => named(name, text(name), "pool names and queue URLs");
   const milliseconds = (name: (typeof VARIABLES)[number], standard: number): number => {
     const value = Number(env[name] ?? standard);
     if (!Number.isInteger(value) || value <= 0) faults.push(`${name} must be a whole number of milliseconds`);
@@ -63,6 +67,7 @@ export const loadConfig = (env: Environment): StackConfig => {
     queueUrls: urls("BELFRY_QUEUES"),
     deadLetterUrls: urls("BELFRY_DEAD_LETTERS"),
     dispatchFailuresUrl: text("BELFRY_DISPATCH_FAILURES"),
+    emailTopics: named("BELFRY_EMAIL_TOPICS", env["BELFRY_EMAIL_TOPICS"] ?? "{}", "channels and topic ARNs"),
     leaseMs: milliseconds("BELFRY_LEASE_MS", AWS_TIMINGS.leaseMs),
     clockBoundMs: milliseconds("BELFRY_CLOCK_BOUND_MS", AWS_TIMINGS.clockBoundMs),
     firstLookMs: milliseconds("BELFRY_FIRST_LOOK_MS", AWS_TIMINGS.firstLookMs),
@@ -75,7 +80,7 @@ export const loadConfig = (env: Environment): StackConfig => {
   return config;
 };
 
-const readUrls = (json: string): Record<string, string> | undefined => {
+const readNamed = (json: string): Record<string, string> | undefined => {
   try {
     const value: unknown = JSON.parse(json);
     if (typeof value !== "object" || value === null) return undefined;

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Stack } from "../../../infra/stack.ts";
 import { alarmsOf } from "../../../lib/core/alarms.ts";
+import type { AlertsConfig } from "../../../lib/core/alert-channels.ts";
 import { DEPLOYMENT, daily, manifestOf, ofType, property, stackOf } from "./setup.ts";
 
 const ALARMS = alarmsOf(manifestOf([daily]));
@@ -74,11 +75,54 @@ test("alarms go to the notifier's topic, but for the notifier's own, which goes 
   expect(to("notifier-silent")).toEqual([{ Ref: "BelfryTopicPage" }]);
 });
 
+const email = (name: string, ...to: string[]) => ({ kind: "email", name, to }) as const;
+const alerts = (...channels: readonly ReturnType<typeof email>[]): AlertsConfig => ({
+  secrets: {},
+  channels,
+  topics: { notify: channels.map(({ name }) => name), page: [] },
+});
+const TEAM = alerts(
+  email("team", "ops@example.com", "dev@example.com"),
+  email("boss", "boss@example.com", "ops@example.com"),
+);
+
+test("an e-mail channel is a topic with its addresses, and each address hears once of the notifier's own failure", () => {
+  const stack = stackOf([daily], { alerts: TEAM });
+  const told = ofType(stack, "AWS::SNS::Subscription").map(([, { Properties }]) => Properties);
+  const to = (topic: string) =>
+    told
+      .filter(({ TopicArn }) => JSON.stringify(TopicArn) === JSON.stringify({ Ref: topic }))
+      .map(({ Protocol, Endpoint }) => `${Protocol} ${Endpoint}`);
+  expect(to("BelfryTopicEmailDashteam")).toEqual(["email ops@example.com", "email dev@example.com"]);
+  expect(to("BelfryTopicEmailDashboss")).toEqual(["email boss@example.com", "email ops@example.com"]);
+  expect(to("BelfryTopicPage")).toEqual([
+    "email ops@example.com",
+    "email dev@example.com",
+    "email boss@example.com",
+  ]);
+});
+
+test("a new address changes no other subscription", () => {
+  const before = stackOf([daily], { alerts: alerts(email("team", "ops@example.com")) }).resources;
+  const after = stackOf([daily], {
+    alerts: alerts(email("team", "dev@example.com", "ops@example.com")),
+  }).resources;
+  expect(after).toMatchObject(before);
+  expect(Object.keys(after)).toHaveLength(Object.keys(before).length + 2);
+});
+
+test("only CloudWatch's own topics let CloudWatch publish", () => {
+  const { resources } = stackOf([daily], { alerts: TEAM });
+  expect(JSON.stringify(resources["BelfryTopicEmailDashteamPolicy"])).not.toContain(
+    "cloudwatch.amazonaws.com",
+  );
+});
+
 test("every topic refuses to be published to without TLS, and none uses the key that AWS keeps for SNS", () => {
-  const stack = stackOf([daily]);
+  const stack = stackOf([daily], { alerts: TEAM });
   const topics = ofType(stack, "AWS::SNS::Topic");
   expect(topics.map(([, topic]) => property(topic, "TopicName"))).toEqual(
-    ["alarms", "notify", "page"].map((topic) => `notes-prod-belfry-${topic}`),
+    ["alarms", "page", "email-team", "email-boss"].map((topic) => `notes-prod-belfry-${topic}`),
   );
   for (const [id] of topics)
     expect(property(stack.resources[`${id}Policy`], "PolicyDocument", "Statement")).toContainEqual({
