@@ -1,4 +1,3 @@
-import { Unavailable } from "../core/errors.ts";
 import { type Occurrence, runIdOf } from "../core/identity.ts";
 import { runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
@@ -15,12 +14,16 @@ import {
 } from "../core/lock.ts";
 import { askToStop, markAbsent, markCancelled } from "../core/marks.ts";
 import type { Trigger } from "../core/message.ts";
+import { catchesUpSeveral } from "../core/misfire.ts";
 import { claim, countDuplicate, hasRoomForDuplicate } from "../core/transitions.ts";
 import type { Item } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
 import {
+  catchesUpInLine,
   isLocked,
   type LockDeps,
+  lockBusy,
+  MAX_LOOKS,
   maxHolders,
   policyOf,
   release,
@@ -35,7 +38,7 @@ export interface Ask {
   readonly epoch: number;
   readonly trigger: Trigger;
   readonly queuedAtMs: number;
-  /** Its RUN is there already, made by T1: a run by hand, a backfill, or any run with an input of its own. */
+  /** Its RUN is there already, made by T1: a run by hand, a backfill, a caught-up slot that must wait, or any run with an input of its own. */
   readonly recorded: boolean;
 }
 
@@ -44,15 +47,12 @@ export type ClaimOutcome = "claimed" | "waiting" | "duplicate" | "skipped";
 /** A live slot waits behind a run by hand, but one at most, so that live slots do not pile up. */
 const MAX_LIVE_WAITERS = 1;
 
-/** With `queue`; a job that falls further behind than that has a problem that waiting does not solve. */
+/** With `queue`, of slots that come in time; a job that falls further behind than that has a problem that waiting does not solve. */
 const MAX_QUEUED = 16;
 
-/** Refusals that each changed the lock; more in a row than processes can cause means a broken invariant. */
-const MAX_LOOKS = 200;
-
-export const classOf = ({ trigger, epoch }: Pick<Ask, "trigger" | "epoch">): Class => {
-  if (epoch > 1) return 1;
-  return trigger === "manual" ? 1 : trigger === "backfill" ? 2 : 0;
+export const classOf = ({ job, trigger, epoch }: Pick<Ask, "job" | "trigger" | "epoch">): Class => {
+  if (epoch > 1 || trigger === "manual") return 1;
+  return trigger === "backfill" || (trigger === "watchdog" && catchesUpInLine(job)) ? 2 : 0;
 };
 
 export type ClaimDeps = LockDeps & Pick<Deps, "journal">;
@@ -124,7 +124,7 @@ const claimLocked = async (deps: ClaimDeps, ask: Ask, token: string): Promise<Cl
     contender = seen.contender;
     newestOnly = false;
   }
-  throw new Unavailable("lock_busy", `the lock of ${ask.job.name} changed ${MAX_LOOKS} times in a row`);
+  throw lockBusy(ask.job);
 };
 
 /** What a lock that refused the claim means: docs/protocol.md, T1L, row by row. */
@@ -197,12 +197,16 @@ const readOwnRun = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> => {
   return { kind: "again", contender: { ...contender, class: itsClass } };
 };
 
+/** What is caught up after an outage waits in slot order too, and takes no live slot's place in the line. */
+const caughtUpTogether = ({ misfire }: JobDefinition): number =>
+  catchesUpSeveral(misfire) ? misfire.max : 0;
+
 /** Only live slots are counted, and only a live slot is refused; one that replaces waits in any case. */
 const isQueueFull = ({ ask, contender, lock }: Refusal): boolean => {
   const policy = policyOf(ask.job);
   if (contender.class !== 0 || policy === "replace") return false;
   const live = waitersOf(lock).filter((waiter) => waiter.class === 0).length;
-  return live >= (policy === "queue" ? MAX_QUEUED : MAX_LIVE_WAITERS);
+  return live >= (policy === "queue" ? MAX_QUEUED + caughtUpTogether(ask.job) : MAX_LIVE_WAITERS);
 };
 
 const blockerOf = ({ ask, lock }: Refusal): string | undefined => {

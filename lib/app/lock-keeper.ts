@@ -1,4 +1,4 @@
-import { Conflict } from "../core/errors.ts";
+import { Conflict, Unavailable } from "../core/errors.ts";
 import type { Occurrence } from "../core/identity.ts";
 import { lockKey, runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
@@ -12,6 +12,8 @@ import {
   waitersOf,
 } from "../core/lock.ts";
 import { markCancelled } from "../core/marks.ts";
+import { isTrigger, type Trigger } from "../core/message.ts";
+import { catchesUpSeveral } from "../core/misfire.ts";
 import { isTerminal } from "../core/run.ts";
 import type { Item } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
@@ -24,6 +26,13 @@ export const maxHolders = ({ overlap }: JobDefinition): number =>
 export const policyOf = ({ overlap }: JobDefinition): "skip" | "queue" | "replace" | "allow" =>
   typeof overlap === "object" ? overlap.whenFull : overlap;
 
+/**
+ * Must its caught-up slots wait for one another, where slots that are delivered in time would skip? They are recorded
+ * first then, and wait behind live slots, as backfills do.
+ */
+export const catchesUpInLine = (job: JobDefinition): boolean =>
+  policyOf(job) === "skip" && catchesUpSeveral(job.misfire);
+
 export const isLocked = (job: JobDefinition): boolean => job.overlap !== "allow";
 
 /** Slot keys that a job's lock lists: claimed, although they have no record before they start. */
@@ -31,6 +40,11 @@ export const listedInLock = async (table: Deps["table"], subject: string): Promi
   const lock = await table.get(lockKey(subject), { consistent: true });
   return new Set([...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => slotKey));
 };
+
+/** Looks that each found the lock changed; more in a row than processes can cause means a broken invariant. */
+export const MAX_LOOKS = 200;
+export const lockBusy = ({ name }: JobDefinition): Unavailable =>
+  new Unavailable("lock_busy", `the lock of ${name} changed ${MAX_LOOKS} times in a row`);
 
 /** Each that waits makes every write on the lock dearer; of a longer line nobody would see the end. */
 const LONGEST_LINE = 64;
@@ -53,15 +67,24 @@ export interface Entry {
   readonly epoch: number;
 }
 
-const sendWaiter = ({ queue, clock }: LockDeps, job: JobDefinition, waiter: Waiter): Promise<void> =>
-  queue.send(job.pool, {
-    subject: job.subject,
-    slotKey: waiter.slotKey,
-    epoch: waiter.epoch,
-    // A live slot made no record while it waited; the others' records keep their own trigger and input.
-    trigger: waiter.class === 0 ? "schedule" : waiter.class === 1 ? "manual" : "backfill",
-    queuedAtMs: clock.nowMs(),
-  });
+/** A live slot made no record while it waited; the others' records keep their own trigger and input. */
+const triggerOf = async ({ table }: LockDeps, subject: string, waiter: Waiter): Promise<Trigger> => {
+  if (waiter.class !== 2) return waiter.class === 0 ? "schedule" : "manual";
+  // A backfill's start deadline counts from when it was asked for, that of a caught-up slot from the slot.
+  const run = await table.get(runKey({ subject, slotKey: waiter.slotKey }), { consistent: true });
+  const trigger = run?.["trigger"];
+  return isTrigger(trigger) ? trigger : "backfill";
+};
+
+const sendWaiter = async (
+  deps: LockDeps,
+  { subject, pool }: JobDefinition,
+  waiter: Waiter,
+): Promise<void> => {
+  const { slotKey, epoch } = waiter;
+  const trigger = await triggerOf(deps, subject, waiter);
+  await deps.queue.send(pool, { subject, slotKey, epoch, trigger, queuedAtMs: deps.clock.nowMs() });
+};
 
 /** T10 once. Undefined = nothing is left to do; else the lock as it is now. */
 const handOverOnce = async (deps: LockDeps, job: JobDefinition, lock: Item): Promise<Item | undefined> => {
@@ -114,14 +137,21 @@ const supersedeOlder = async (deps: LockDeps, job: JobDefinition, lock: Item): P
   return seen;
 };
 
-/** Gives the lock to those who wait, while there is room. `lock` is the item as it was last seen. */
+/**
+ * Gives the lock to those who wait, while there is room. `lock` is the item as it was last seen.
+ * @throws Unavailable (`lock_busy`)
+ */
 export const wakeWaiters = async (
   deps: LockDeps,
   job: JobDefinition,
   lock: Item | undefined,
 ): Promise<void> => {
   let seen = lock;
-  while (seen !== undefined) seen = await handOverOnce(deps, job, await supersedeOlder(deps, job, seen));
+  for (let look = 0; look < MAX_LOOKS; look++) {
+    if (seen === undefined) return;
+    seen = await handOverOnce(deps, job, await supersedeOlder(deps, job, seen));
+  }
+  throw lockBusy(job);
 };
 
 /** Removes the run's entry among the waiters or, if it got the lock meanwhile, among the holders. */

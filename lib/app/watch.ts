@@ -12,13 +12,14 @@ import { markAbsent } from "../core/marks.ts";
 import { slotsToCatchUp } from "../core/misfire.ts";
 import { isTerminal } from "../core/run.ts";
 import { shortIsoOf } from "../core/time.ts";
+import { claim } from "../core/transitions.ts";
 import { absent, equals, type Item, set } from "../core/write.ts";
 import { claimAndSend } from "./claims.ts";
 import { reasonNotToClaim } from "./control.ts";
 import { type ScheduleSince, syncDefinitions } from "./definitions.ts";
 import type { Deps } from "./deps.ts";
 import { eachInTurn } from "./each-in-turn.ts";
-import { isLocked, listedInLock } from "./lock-keeper.ts";
+import { catchesUpInLine, isLocked, listedInLock } from "./lock-keeper.ts";
 import { keepPromise, look, noteAsk, type Promised, promisedIn } from "./looks.ts";
 import { endOrphan } from "./removed-jobs.ts";
 import { continueSeries } from "./series.ts";
@@ -236,14 +237,23 @@ const markAll = async (deps: Deps, job: JobDefinition, { slots, state, reason }:
   });
 };
 
+/** T1: makes the record; false = the occurrence has one by now. */
+const isFirst = async ({ table, clock }: Deps, occurrence: Occurrence, token: string): Promise<boolean> => {
+  const answer = await table.write(claim({ occurrence, token, nowMs: clock.nowMs(), trigger: "watchdog" }));
+  return answer.written || answer.item?.["own"] === token;
+};
+
 /** What EventBridge did not deliver, the watchdog dispatches in its place. */
 const catchUp = async (deps: Deps, job: JobDefinition, slotMs: number): Promise<void> => {
   const occurrence = { subject: job.subject, slotKey: slotKeyOf(slotMs) };
   const queuedAtMs = deps.clock.nowMs();
   // Noted first: a crash after the claim must not leave a run that nobody looks at.
   await noteAsk(deps, occurrence, 1);
-  const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded: false } as const;
-  const outcome = await claimAndSend(deps, ask, deps.random.token());
+  const token = deps.random.token();
+  const recorded = catchesUpInLine(job);
+  if (recorded && !(await isFirst(deps, occurrence, token))) return;
+  const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded } as const;
+  const outcome = await claimAndSend(deps, ask, token);
   deps.journal.notice("warn", "caught-up", { runId: runIdOf(occurrence), outcome });
 };
 

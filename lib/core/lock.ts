@@ -24,7 +24,8 @@ import {
  * its run is over, and whoever meets an entry whose run is over removes it.
  */
 
-/** 0: a live slot; 1: a run by hand, or any retried run; 2: a backfill. Smaller goes first. */
+/** 0: a live slot; 1: a run by hand, or any retried run; 2: a backfill, or a
+ * slot that is caught up with others and must not skip for them. Smaller goes first. */
 export type Class = 0 | 1 | 2;
 
 export interface Contender {

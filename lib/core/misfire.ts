@@ -10,6 +10,9 @@ export interface MissedSlots {
   readonly next: (slotMs: number) => number | undefined;
 }
 
+/** May several slots of one outage run? Then all that are chosen do, and none of them stands in another's way. */
+export const catchesUpSeveral = ({ policy, max }: Misfire): boolean => policy !== "skip" && max > 1;
+
 /** Which of the missed slots to run now, ascending; the others are recorded as missed. */
 export const slotsToCatchUp = ({ slots, misfire, startDeadlineMs, nowMs, next }: MissedSlots): number[] => {
   if (misfire.policy === "skip") return [];

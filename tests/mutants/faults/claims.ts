@@ -15,6 +15,18 @@ const LIVE = "live slots are skipped for live runs only, and runs by hand never"
  */
 export const claimFaults = faultsIn("lib/app/claims.ts", [
   [
+    "what is caught up after an outage skips for what is caught up",
+    'trigger === "backfill" || (trigger === "watchdog" && catchesUpInLine(job)) ? 2 : 0',
+    'trigger === "backfill" ? 2 : 0',
+    "with misfire all, all run",
+  ],
+  [
+    "what is caught up after an outage takes the live slots' places in the line",
+    "MAX_QUEUED + caughtUpTogether(ask.job)",
+    "MAX_QUEUED",
+    "with misfire all, all run",
+  ],
+  [
     "sent before it is claimed",
     "  const answer = await deps.table.write(claim({ ...ask, token, nowMs: ask.queuedAtMs }));\n",
     "  await send(deps, ask);\n  const answer = await deps.table.write(claim({ ...ask, token, nowMs: ask.queuedAtMs }));\n",
@@ -305,9 +317,14 @@ export const claimFaults = faultsIn("lib/app/claims.ts", [
   ],
   [
     "a run by hand is claimed as a live one",
-    '  return trigger === "manual" ? 1 : trigger === "backfill" ? 2 : 0;',
-    '  return trigger === "backfill" ? 2 : 0;',
+    '  if (epoch > 1 || trigger === "manual") return 1;\n',
+    "  if (epoch > 1) return 1;\n",
     LIVE,
   ],
-  ["a retried run is claimed as a live one", "  if (epoch > 1) return 1;\n", "", LIVE],
+  [
+    "a retried run is claimed as a live one",
+    '  if (epoch > 1 || trigger === "manual") return 1;\n',
+    '  if (trigger === "manual") return 1;\n',
+    LIVE,
+  ],
 ]);

@@ -13,6 +13,24 @@ const LIVE = "live slots are skipped for live runs only, and runs by hand never"
  */
 export const keeperFaults = faultsIn("lib/app/lock-keeper.ts", [
   [
+    "the start deadline of a caught-up slot counts from its wake",
+    '  return isTrigger(trigger) ? trigger : "backfill";',
+    '  return isTrigger(trigger) ? "backfill" : "backfill";',
+    "nothing starts after its start deadline",
+  ],
+  [
+    "the one slot that misfire latest catches up waits in line",
+    'policyOf(job) === "skip" && catchesUpSeveral(job.misfire)',
+    'policyOf(job) === "skip"',
+    LIVE,
+  ],
+  [
+    "any number of runs waits for a lock",
+    "  if (waitersOf(lock).length < LONGEST_LINE) return;",
+    "  if (lock !== null) return;",
+    "what is refused is said before anything is written",
+  ],
+  [
     "room for one more holder than the policy says",
     '  typeof overlap === "object" ? overlap.max : 1;',
     '  (typeof overlap === "object" ? overlap.max : 1) + 1;',
@@ -93,8 +111,8 @@ export const keeperFaults = faultsIn("lib/app/lock-keeper.ts", [
   ],
   [
     "the lock is handed over once, though there is room for two",
-    "  while (seen !== undefined) seen = await handOverOnce(deps, job, await supersedeOlder(deps, job, seen));",
-    "  if (seen !== undefined) seen = await handOverOnce(deps, job, await supersedeOlder(deps, job, seen));",
+    "    seen = await handOverOnce(deps, job, await supersedeOlder(deps, job, seen));\n",
+    "    seen = await handOverOnce(deps, job, await supersedeOlder(deps, job, seen));\n    return;\n",
     LOST,
   ],
   [

@@ -107,6 +107,12 @@ const deadLetterFaults = faultsIn("lib/app/dead-letters.ts", [
 
 const watchFaults = faultsIn("lib/app/watch.ts", [
   [
+    "a caught-up slot waits in line without a record",
+    "  if (recorded && !(await isFirst(deps, occurrence, token))) return;\n",
+    "",
+    "a record says what made it",
+  ],
+  [
     "the cursor moves before the pass has looked",
     "  const failures = [\n    ...(await eachInTurn",
     "  await moveCursor(deps, from, until);\n  const failures = [\n    ...(await eachInTurn",
@@ -146,8 +152,8 @@ const watchFaults = faultsIn("lib/app/watch.ts", [
   ["a run that is caught up has no note", "  await noteAsk(deps, occurrence, 1);\n", "", LOST],
   [
     "claimed before the look is noted: a slot caught up",
-    '  await noteAsk(deps, occurrence, 1);\n  const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded: false } as const;\n  const outcome = await claimAndSend(deps, ask, deps.random.token());\n',
-    '  const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded: false } as const;\n  const outcome = await claimAndSend(deps, ask, deps.random.token());\n  await noteAsk(deps, occurrence, 1);\n',
+    '  await noteAsk(deps, occurrence, 1);\n  const token = deps.random.token();\n  const recorded = catchesUpInLine(job);\n  if (recorded && !(await isFirst(deps, occurrence, token))) return;\n  const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded } as const;\n  const outcome = await claimAndSend(deps, ask, token);\n',
+    '  const token = deps.random.token();\n  const recorded = catchesUpInLine(job);\n  if (recorded && !(await isFirst(deps, occurrence, token))) return;\n  const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded } as const;\n  const outcome = await claimAndSend(deps, ask, token);\n  await noteAsk(deps, occurrence, 1);\n',
     LOST,
   ],
   [

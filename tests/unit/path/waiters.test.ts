@@ -21,11 +21,11 @@ import { at, onLock } from "../../support/path.ts";
 // Classes: live before by hand before backfill.
 
 test("a run's class is live, by hand or backfill; a retried one counts as by hand", () => {
-  expect(classOf({ trigger: "schedule", epoch: 1 })).toBe(0);
-  expect(classOf({ trigger: "watchdog", epoch: 1 })).toBe(0);
-  expect(classOf({ trigger: "manual", epoch: 1 })).toBe(1);
-  expect(classOf({ trigger: "backfill", epoch: 1 })).toBe(2);
-  expect(classOf({ trigger: "schedule", epoch: 2 })).toBe(1);
+  expect(classOf({ job: single, trigger: "schedule", epoch: 1 })).toBe(0);
+  expect(classOf({ job: single, trigger: "watchdog", epoch: 1 })).toBe(0);
+  expect(classOf({ job: single, trigger: "manual", epoch: 1 })).toBe(1);
+  expect(classOf({ job: single, trigger: "backfill", epoch: 1 })).toBe(2);
+  expect(classOf({ job: single, trigger: "schedule", epoch: 2 })).toBe(1);
 });
 
 test("a live slot waits behind a run by hand; a second one is skipped as queue full", async () => {
