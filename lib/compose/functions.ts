@@ -3,10 +3,15 @@ import { judgeDeadLetter } from "../app/dead-letters.ts";
 import { dispatch } from "../app/dispatch.ts";
 import { watch } from "../app/watch.ts";
 import { work } from "../app/work.ts";
+import { alarmName } from "../core/alarm.ts";
+import { alarmsOf } from "../core/alarms.ts";
+import { NO_ALERTS } from "../core/alert-channels.ts";
 import type { Manifest } from "../core/job.ts";
 import { redispatchEach } from "../inbound/dispatch-failures.ts";
+import { type NotifierDeps, notifierHandler } from "../inbound/notifier.ts";
 import { shell } from "../inbound/shell.ts";
 import { type SqsHandler, settleEach } from "../inbound/sqs.ts";
+import { type LocalAlerts, routesOf } from "./channels.ts";
 import type { StackConfig } from "./config.ts";
 import { type Clients, composeDeps, queueUrlFinder } from "./deps.ts";
 
@@ -76,4 +81,22 @@ export const watchdogFunction = (config: StackConfig, manifest: Manifest) => {
     await watch(deps);
     deps.journal.notice("info", "watchdog-pass", {});
   });
+};
+
+/** What the notifier is made of; also for whoever tests the channels. */
+export const notifierDeps = (config: StackConfig, manifest: Manifest, local?: LocalAlerts): NotifierDeps => {
+  const alerts = manifest.alerts ?? NO_ALERTS;
+  const definitions = new Map(alarmsOf(manifest).map((each) => [alarmName(config, each.key), each]));
+  return {
+    ...composeDeps(config, manifest),
+    routes: routesOf(config, alerts, local),
+    definitionOf: (name) => definitions.get(name),
+    ...(alerts.quietHours !== undefined && { quietHours: alerts.quietHours }),
+  };
+};
+
+/** Invoked by SNS with alarms, and once a minute. */
+export const notifierFunction = (config: StackConfig, manifest: Manifest, local?: LocalAlerts) => {
+  const deps = notifierDeps(config, manifest, local);
+  return shell(deps.journal, notifierHandler(deps));
 };

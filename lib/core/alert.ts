@@ -40,6 +40,10 @@ export interface Alert {
   /** IANA; the zone in which the slot is shown beside UTC. */
   readonly timezone?: string;
   readonly runId?: string;
+  /** The alarm's full name, where an alarm tells. */
+  readonly alarm?: string;
+  /** What to do about it, where that is known: one sentence. */
+  readonly remedy?: string;
   readonly error?: { readonly name: string; readonly message: string };
   /** Failures in a row, or how many slots the alert speaks of. */
   readonly count?: number;

@@ -19,6 +19,7 @@ import type { Key } from "./write.ts";
  * | MANIFEST | `W` / `manifest` | the hash of the manifest whose definitions are in the table |
  * | POISON | `P#<day>` / `<instant>~<id>` | a message that nobody can read |
  * | ALERT | `A#<id>` / `alert` | what somebody should hear of, and which channels have it |
+ * | ALARM | `A#<alarm>` / `alarm` | `toldAtMs` of its last alert, `overAtMs` of its last return |
  *
  * Index `bad` (sparse): `badMonth` / `badKey`, only on runs that ended otherwise than `succeeded` or `skipped`, or
  * are parked; and on alerts: month `A#waiting` while a channel does not have it, then `A#<month>`.
@@ -142,6 +143,7 @@ export const poisonKey = (atMs: number, id: string): Key => ({
 });
 
 export const alertKey = (id: string): Key => ({ pk: `A#${id}`, sk: "alert" });
+export const alarmKey = (name: string): Key => ({ pk: `A#${name}`, sk: "alarm" });
 /** Of ALERT: the attribute that says how far a channel is with it. */
 export const deliveryAttribute = (channel: string): string => `to#${channel}`;
 /** Alerts in the sparse index: all that wait, and a month's others. */

@@ -9,6 +9,7 @@ import {
   WAITING_ALERTS,
 } from "./items.ts";
 import { isRecord } from "./json.ts";
+import { trimmed } from "./json-safe.ts";
 import {
   absent,
   all,
@@ -23,15 +24,18 @@ import {
   type Write,
 } from "./write.ts";
 
-/** Texts of an alert are cut there: it is a pointer to a record, which has the whole of them. */
-const MAX_TEXT = 1_000;
-const cut = (text: string): string => (text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`);
+/** Of each text of an alert: it is a pointer to a record, which has the whole of them. */
+const MAX_TEXT_BYTES = 1_000;
 
-const shortened = (alert: Alert): Alert => ({
-  ...alert,
-  reason: cut(alert.reason),
-  ...(alert.error && { error: { name: cut(alert.error.name), message: cut(alert.error.message) } }),
-});
+const shortened = (alert: Alert): Alert => {
+  const short = (text: string): string => trimmed(text, MAX_TEXT_BYTES);
+  const { reason, error } = alert;
+  return {
+    ...alert,
+    reason: short(reason),
+    ...(error && { error: { name: short(error.name), message: short(error.message) } }),
+  };
+};
 
 /** Stores an alert for whoever delivers it. Refused when it is there already: then it is told, or will be. */
 export const storeAlert = (alert: Alert): Write => ({
@@ -133,7 +137,7 @@ export const markFailed = (failed: FailedDelivery): Write => ({
   condition: all(equals(part(failed, "owner"), failed.owner), ...unsettled(failed)),
   changes: [
     set(part(failed, "nextAtMs"), failed.nextAtMs),
-    set(part(failed, "error"), cut(failed.error)),
+    set(part(failed, "error"), trimmed(failed.error, MAX_TEXT_BYTES)),
     failed.refused ? set(part(failed, "refused"), true) : remove(part(failed, "refused")),
   ],
 });

@@ -1,0 +1,153 @@
+import { expect, test } from "vitest";
+import { testReason } from "../../../lib/core/alarm-change.ts";
+import { alarmsOf } from "../../../lib/core/alarms.ts";
+import { CURSOR_KEY } from "../../../lib/core/items.ts";
+import { AWS_TIMINGS } from "../../../lib/core/settings.ts";
+import { set } from "../../../lib/core/write.ts";
+import { notifierHandler } from "../../../lib/inbound/notifier.ts";
+import { msOf } from "../../support/path.ts";
+import { makeReceiver, onNotify, onPage, setupOutbox } from "./setup.ts";
+
+const NOW = "2026-10-08T02:00:00Z";
+const definitions = new Map(
+  alarmsOf({ jobs: [], pools: { default: { memoryMb: 256, concurrency: 10 } } }).map((each) => [
+    `notes-prod-${each.key}`,
+    each,
+  ]),
+);
+
+/** The fields that CloudWatch publishes and we read, as it spells them. */
+const alarmText = (name: string, state: string, at: string, reason = "Threshold Crossed"): string =>
+  JSON.stringify({
+    AlarmName: name,
+    AlarmDescription: "somebody else's words",
+    NewStateValue: state,
+    OldStateValue: state === "OK" ? "ALARM" : "OK",
+    NewStateReason: reason,
+    StateChangeTime: at,
+  });
+
+const snsEvent = (...messages: readonly string[]) => ({
+  Records: messages.map((Message, i) => ({ EventSource: "aws:sns", Sns: { MessageId: `m${i}`, Message } })),
+});
+
+const setupNotifier = async ({ watchdog }: { watchdog: "alive" | "silent" } = { watchdog: "alive" }) => {
+  const [chat, pager] = [makeReceiver("chat", 1), makeReceiver("pager", 1)];
+  const outbox = setupOutbox([onNotify(chat), onPage(pager)], { now: NOW });
+  const silentMs = watchdog === "alive" ? 60_000 : 180_000;
+  const untilMs = msOf(NOW) - AWS_TIMINGS.clockBoundMs - silentMs;
+  await outbox.table.write({ key: CURSOR_KEY, changes: [set("notesUntilMs", untilMs)] });
+  const handle = notifierHandler({
+    ...outbox.deps,
+    timings: AWS_TIMINGS,
+    definitionOf: (name) => definitions.get(name),
+  });
+  return { chat, pager, outbox, handle };
+};
+
+const SILENT = "notes-prod-watchdog-silent";
+const RINGS = alarmText(SILENT, "ALARM", "2026-10-08T02:00:00.250+0000");
+const ENDS = alarmText(SILENT, "OK", "2026-10-08T02:10:00.250+0000");
+const RING_ID = `${SILENT}~2026-10-08T02:00:00.250Z`;
+
+test("an alarm about the machinery is told at once on its topic, and its end once", async () => {
+  const { chat, pager, handle, outbox } = await setupNotifier();
+  await handle(snsEvent(RINGS));
+  expect([chat.heard, pager.heard]).toEqual([[[RING_ID]], [[RING_ID]]]);
+  await handle(snsEvent(ENDS));
+  await handle(snsEvent(alarmText(SILENT, "OK", "2026-10-08T02:30:00.000+0000")));
+  expect(pager.heard).toEqual([[RING_ID], [`${RING_ID}~over`]]);
+  expect(JSON.parse(String((await outbox.item(RING_ID))?.["alert"]))).toMatchObject({
+    topic: "page",
+    kind: "alarm",
+    alarm: SILENT,
+    reason: expect.stringMatching(/^The watchdog has made no good pass .+ \(Threshold Crossed\)$/),
+    remedy: expect.stringContaining("belfry-watchdog"),
+  });
+});
+
+test("the same change delivered again tells nothing again", async () => {
+  const { pager, handle } = await setupNotifier();
+  await handle(snsEvent(RINGS, RINGS));
+  await handle(snsEvent(RINGS));
+  await handle(snsEvent(ENDS, ENDS));
+  await handle(snsEvent(RINGS));
+  expect(pager.heard.flat()).toEqual([RING_ID, `${RING_ID}~over`]);
+});
+
+test("an end that overtakes its alarm is told after it", async () => {
+  const { pager, handle } = await setupNotifier();
+  await handle(snsEvent(ENDS));
+  expect(pager.heard).toEqual([]);
+  await handle(snsEvent(RINGS));
+  expect(pager.heard.flat()).toEqual([RING_ID, `${RING_ID}~over`]);
+});
+
+test("an alarm that rings again is told again", async () => {
+  const { pager, handle } = await setupNotifier();
+  const again = alarmText(SILENT, "ALARM", "2026-10-08T03:00:00.000+0000");
+  await handle(snsEvent(RINGS));
+  await handle(snsEvent(ENDS));
+  await handle(snsEvent(again));
+  expect(pager.heard.flat()).toEqual([RING_ID, `${RING_ID}~over`, `${SILENT}~2026-10-08T03:00:00.000Z`]);
+});
+
+test("an alarm about jobs is the watchdog's to tell while it works", async () => {
+  const { chat, handle } = await setupNotifier({ watchdog: "alive" });
+  await handle(snsEvent(alarmText("notes-prod-runs-dead", "ALARM", "2026-10-08T02:00:00.000+0000")));
+  await handle(snsEvent(alarmText("notes-prod-runs-dead", "OK", "2026-10-08T02:01:00.000+0000")));
+  expect(chat.heard).toEqual([]);
+});
+
+test("an alarm about jobs is told while the watchdog is silent, and then its end, whoever works by then", async () => {
+  const { chat, handle, outbox } = await setupNotifier({ watchdog: "silent" });
+  await handle(snsEvent(alarmText("notes-prod-runs-dead", "ALARM", "2026-10-08T02:00:00.000+0000")));
+  await outbox.table.write({ key: CURSOR_KEY, changes: [set("notesUntilMs", msOf(NOW))] });
+  await handle(snsEvent(alarmText("notes-prod-runs-dead", "OK", "2026-10-08T02:01:00.000+0000")));
+  const id = "notes-prod-runs-dead~2026-10-08T02:00:00.000Z";
+  expect(chat.heard).toEqual([[id], [`${id}~over`]]);
+});
+
+test("an alarm without data, and the end of one that was never told, tell nothing", async () => {
+  const { chat, handle } = await setupNotifier();
+  await handle(snsEvent(alarmText(SILENT, "INSUFFICIENT_DATA", "2026-10-08T02:00:00.000+0000"), ENDS));
+  expect(chat.heard).toEqual([]);
+});
+
+test("an alarm that Belfry does not know is told in its own words", async () => {
+  const { chat, handle, outbox } = await setupNotifier();
+  await handle(snsEvent(alarmText("disk-full", "ALARM", "2026-10-08T02:00:00.000+0000")));
+  expect(chat.heard).toEqual([["disk-full~2026-10-08T02:00:00.000Z"]]);
+  expect(String((await outbox.item("disk-full~2026-10-08T02:00:00.000Z"))?.["alert"])).toContain(
+    "somebody else's words (Threshold Crossed)",
+  );
+});
+
+test("what is no alarm and comes to the alarms' topic is told and not dropped", async () => {
+  const { chat, handle } = await setupNotifier();
+  await handle(snsEvent("hello", '{"AlarmName":"x"}'));
+  expect(chat.heard.flat().sort()).toEqual(["sns~m0", "sns~m1"]);
+});
+
+test("an alarm that is rung for a test is told as a test on the topic that was asked for", async () => {
+  const { chat, pager, handle } = await setupNotifier();
+  const reason = testReason("page", "test-1");
+  await handle(
+    snsEvent(alarmText("notes-prod-poison-messages", "ALARM", "2026-10-08T02:00:00.000+0000", reason)),
+  );
+  await handle(snsEvent(alarmText("notes-prod-poison-messages", "OK", "2026-10-08T02:01:00.000+0000")));
+  expect([chat.heard, pager.heard]).toEqual([[["test-1"]], [["test-1"]]]);
+});
+
+test("the minute of its own schedule delivers what waits, and counts as a pass", async () => {
+  const { chat, handle, outbox } = await setupNotifier();
+  await outbox.put("a");
+  await handle({});
+  expect(chat.heard).toEqual([["a"]]);
+  expect(outbox.notices.filter(({ code }) => code === "notifier-pass")).toHaveLength(1);
+});
+
+test("a record that is not of SNS is an error and no quiet success", async () => {
+  const { handle } = await setupNotifier();
+  await expect(handle({ Records: [{ eventSource: "aws:sqs", body: "x" }] })).rejects.toThrow("not of SNS");
+});
