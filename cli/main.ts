@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { InvalidInput } from "../lib/core/errors.ts";
+import { addBackfill } from "./commands/backfill.ts";
 import { addCancel } from "./commands/cancel.ts";
 import { addDev } from "./commands/dev.ts";
 import { addDismiss } from "./commands/dismiss.ts";
@@ -25,6 +26,7 @@ const VERBS = [
   addShow,
   addRetry,
   addCancel,
+  addBackfill,
   addDismiss,
   addPause,
   addResume,

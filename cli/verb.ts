@@ -9,7 +9,7 @@ export interface CommonOptions {
   readonly data?: string;
 }
 
-interface VerbText {
+export interface VerbText {
   /** As the user types it: `show <run or job>`'s arguments are commander's, `show <run-or-job>`. */
   readonly usage: string;
   readonly summary: string;

@@ -1,11 +1,12 @@
 import { Conflict, InvalidInput } from "../core/errors.ts";
 import { slotKeyOf } from "../core/identity.ts";
-import { RETENTION_MS, runRange, slotKeyInSortKey } from "../core/items.ts";
+import { CONTROL_KEY, RETENTION_MS, runRange, slotKeyInSortKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import type { NewSeries, Series } from "../core/series.ts";
 import { shortIsoOf } from "../core/time.ts";
 import type { Item } from "../core/write.ts";
 import { beginSeries, checkParallel, takeUpSeries } from "./begin-series.ts";
+import { pauseOf } from "./control.ts";
 import { scheduleText } from "./definitions.ts";
 import { isLocked, listedInLock } from "./lock-keeper.ts";
 import { stateOf } from "./run-view.ts";
@@ -45,6 +46,8 @@ export interface BackfillPlan {
   readonly unrecorded: number;
   /** Of those, slots older than records are kept: whether they ran cannot be told. */
   readonly beyondRecords: number;
+  /** Its live slots are skipped; a backfill goes ahead all the same. */
+  readonly paused: boolean;
   /** Slots with a record, by its state. */
   readonly recorded: { readonly [state: string]: { readonly slots: number; readonly toRun: number } };
 }
@@ -139,6 +142,7 @@ export const planBackfill = async (deps: SeriesDeps, request: BackfillRequest): 
     toRun: unrecorded + again,
     unrecorded,
     beyondRecords,
+    paused: pauseOf(await deps.table.get(CONTROL_KEY, { consistent: true }), job, nowMs) !== undefined,
     recorded,
   };
 };

@@ -77,10 +77,10 @@ const monthAfter = (month: string): string => {
 };
 
 /** Dead runs by the instant of their end, from the cursor (already looked at) on. */
-const nextDead = async (
+export const nextDead = async (
   deps: SourceDeps,
   job: JobDefinition,
-  series: Series,
+  series: Pick<Series, "cursor" | "until" | "redo">,
   most: number,
 ): Promise<Page> => {
   const { table, clock } = deps;

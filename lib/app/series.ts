@@ -1,4 +1,5 @@
-import { definitionKey, runKey, SERIES_KEY, seriesKey } from "../core/items.ts";
+import { Unavailable } from "../core/errors.ts";
+import { definitionKey, runKey, SERIES_KEY, seriesKey, slotKeyInSortKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { reopen } from "../core/marks.ts";
 import { isTrigger } from "../core/message.ts";
@@ -167,13 +168,16 @@ export const driveSeries = async (deps: SeriesDeps, given: Series): Promise<void
  * `run` is its record as its end left it.
  */
 export const runOfSeriesEnded = async (deps: SeriesDeps, job: JobDefinition, run: Item): Promise<void> => {
-  const slotKey = String(run["sk"]).slice(2);
   const name = { subject: job.subject, kind: run["series"] as SeriesKind };
-  const ended = { slotKey, epoch: Number(run["ep"]) };
-  const answer = await deps.table.write(settleRun(name, ended, run["st"] as SeriesEnd));
-  const series = seriesIn(name, answer.item);
-  if (!answer.written || series === undefined) return;
-  await endIfOver(deps, await handOutNext(deps, job, series));
+  const ended = { slotKey: slotKeyInSortKey(String(run["sk"])), epoch: Number(run["ep"]) };
+  try {
+    const answer = await deps.table.write(settleRun(name, ended, run["st"] as SeriesEnd));
+    const series = seriesIn(name, answer.item);
+    if (answer.written && series !== undefined) await endIfOver(deps, await handOutNext(deps, job, series));
+  } catch (error) {
+    // The run itself is over, and its message has done its work: the watchdog goes on with the series.
+    if (!(error instanceof Unavailable)) throw error;
+  }
 };
 
 /** Why a series must not go on by itself: nothing that a deploy changes may fire a run by surprise. */

@@ -1,6 +1,7 @@
 import { makeInspect } from "../app/inspect.ts";
 import { makeOperator } from "../app/operator.ts";
 import { makeRunByHand } from "../app/run-by-hand.ts";
+import { makeSeriesActs } from "../app/series-acts.ts";
 import type { Manifest } from "../core/job.ts";
 import { operateRouter } from "../inbound/operate/router.ts";
 import type { StackConfig } from "./config.ts";
@@ -13,6 +14,7 @@ export const operateApp = (config: StackConfig, manifest: Manifest) => {
     inspect: makeInspect(deps),
     runByHand: makeRunByHand(deps),
     operator: makeOperator(deps),
+    series: makeSeriesActs(deps),
     jobs: deps.jobs,
     clock: deps.clock,
     report: (error) =>

@@ -1,4 +1,6 @@
+import type { BackfillPlan } from "../../app/backfill.ts";
 import type { JobSummary } from "../../app/list-jobs.ts";
+import type { SeriesView } from "../../app/series-view.ts";
 import type { Json } from "../../core/json.ts";
 import type { RunView } from "../../core/run.ts";
 
@@ -62,4 +64,33 @@ export interface JobActAnswer {
   readonly until?: string;
   /** The one slot that is skipped. */
   readonly slot?: string;
+}
+
+/** `POST /v1/jobs/:job/backfill` with `dryRun`, 200: nothing was written. */
+export interface BackfillPlanAnswer extends BackfillPlan {
+  readonly dryRun: true;
+  readonly timezone: string;
+}
+
+/** `GET /v1/jobs/:job/series/:kind` (`backfill` or `retry`), and `POST` of its `/stop` */
+export interface SeriesAnswer {
+  readonly series: SeriesView;
+  readonly timezone: string;
+}
+
+/** `POST /v1/jobs/:job/backfill`, 202 */
+export interface BackfillAnswer extends SeriesAnswer {
+  /** It went on already, and was not begun a second time. */
+  readonly takenUp: boolean;
+}
+
+/** `POST /v1/jobs/:job/retry-dead`, 202; null = the job has no dead runs. */
+export interface RetryDeadAnswer {
+  readonly series: SeriesView | null;
+  readonly timezone: string;
+}
+
+/** `GET /v1/series` */
+export interface SeriesListAnswer {
+  readonly series: readonly SeriesView[];
 }

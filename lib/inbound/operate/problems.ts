@@ -12,7 +12,12 @@ const TITLES = {
 
 type Status = keyof typeof TITLES;
 
-const NOT_FOUND: ReadonlySet<string> = new Set(["unknown_job", "unknown_run", "unknown_route"]);
+const NOT_FOUND: ReadonlySet<string> = new Set([
+  "unknown_job",
+  "unknown_run",
+  "unknown_series",
+  "unknown_route",
+]);
 
 const statusOf = (error: unknown): Status => {
   if (error instanceof InvalidInput) return NOT_FOUND.has(error.code) ? 404 : 400;

@@ -4,6 +4,7 @@ import type { Inspect } from "../../app/inspect.ts";
 import type { Operator } from "../../app/operator.ts";
 import { previewJob } from "../../app/preview-job.ts";
 import type { RunByHandAnswer, RunByHandRequest } from "../../app/run-by-hand.ts";
+import type { SeriesActs } from "../../app/series-acts.ts";
 import { Conflict, InvalidInput } from "../../core/errors.ts";
 import { runIdOf, slotKeyOf } from "../../core/identity.ts";
 import type { JobDefinition } from "../../core/job.ts";
@@ -17,12 +18,14 @@ import type { AcceptedAnswer, DryRunAnswer, JobsAnswer, RunAnswer, RunsAnswer } 
 import { bodyOf } from "./body.ts";
 import { answerError } from "./problems.ts";
 import { checked, JOB_RUN_QUERY, NEXT_QUERY, RUN_QUERY, RUN_REQUEST, RUNS_QUERY } from "./schemas.ts";
+import { addSeriesRoutes } from "./series-routes.ts";
 import { readTime } from "./times.ts";
 
 export interface OperateDeps {
   readonly inspect: Inspect;
   readonly runByHand: (request: RunByHandRequest) => Promise<RunByHandAnswer>;
   readonly operator: Operator;
+  readonly series: SeriesActs;
   readonly jobs: JobList;
   readonly clock: Clock;
   /** Told of errors that the caller is not told of. */
@@ -174,6 +177,7 @@ export const operateRouter = (deps: OperateDeps): Hono => {
   addJobRoutes(app, deps);
   addRunRoutes(app, deps);
   addActRoutes(app, deps);
+  addSeriesRoutes(app, deps);
   app.notFound((context) =>
     answerError(context, new InvalidInput("unknown_route", "there is nothing at this address")),
   );

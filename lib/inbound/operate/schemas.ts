@@ -69,6 +69,22 @@ export const RUN_REQUEST = v.strictObject({
   dryRun: v.optional(v.boolean("must be true or false")),
 });
 
+const PARALLEL = "must be a whole number from 1 on";
+const parallel = v.pipe(v.number(PARALLEL), v.integer(PARALLEL), v.minValue(1, PARALLEL));
+
+/** Endings that a backfill may run again. */
+const REDO_STATES = ["missed", "expired", "skipped", "dead", "cancelled"] as const;
+
+export const BACKFILL_REQUEST = v.strictObject({
+  from: time,
+  to: time,
+  parallel: v.optional(parallel),
+  redo: v.optional(v.array(v.picklist(REDO_STATES, `must be of ${REDO_STATES.join(", ")}`))),
+  dryRun: v.optional(v.boolean("must be true or false")),
+});
+
+export const RETRY_DEAD_REQUEST = v.strictObject({ parallel: v.optional(parallel) });
+
 /** @throws InvalidInput (`invalid_request`) that names the first field that is wrong. */
 export const checked = <Schema extends v.GenericSchema>(
   schema: Schema,

@@ -12,7 +12,10 @@ import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
 import { makeInspect } from "../../../lib/app/inspect.ts";
 import { makeOperator } from "../../../lib/app/operator.ts";
 import { makeRunByHand } from "../../../lib/app/run-by-hand.ts";
+import { runOfSeriesEnded } from "../../../lib/app/series.ts";
+import { makeSeriesActs } from "../../../lib/app/series-acts.ts";
 import { storeAside } from "../../../lib/app/side.ts";
+import { subjectInPartitionKey } from "../../../lib/core/items.ts";
 import type { JobDefinition } from "../../../lib/core/job.ts";
 import { jobList } from "../../../lib/core/job-list.ts";
 import type { Json } from "../../../lib/core/json.ts";
@@ -20,6 +23,7 @@ import { releaseHolder } from "../../../lib/core/lock.ts";
 import type { RunMessage } from "../../../lib/core/message.ts";
 import { EMBEDDED_TIMINGS } from "../../../lib/core/settings.ts";
 import { type Finish, finish, start, takeOverAndEnd } from "../../../lib/core/transitions.ts";
+import type { Item } from "../../../lib/core/write.ts";
 import { operateRouter } from "../../../lib/inbound/operate/router.ts";
 import type { Clock, Timers } from "../../../lib/ports/clock.ts";
 import { jobOf } from "../../unit/inspect/setup.ts";
@@ -51,44 +55,60 @@ const timers: Timers = {
   },
 };
 
-const makeWorker = (table: ReturnType<typeof memoryTable>) => async (message: RunMessage) => {
-  const end = ENDS[message.subject] ?? "nothing";
-  if (end === "nothing") return;
-  const { subject, slotKey, epoch, trigger, queuedAtMs } = message;
-  const occurrence = { subject, slotKey };
-  const nowMs = Date.now();
-  const lease = { occurrence, epoch, token: "worker", nowMs, leaseUntilMs: nowMs, locked: true };
-  await table.write(start({ ...lease, trigger, queuedAtMs }));
-  const error = { name: "TypeError", message: "no such host" };
-  if (end === "parked") {
-    const lost = { occurrence, token: "worker", seenFence: 1, nowMs: nowMs + 1, clockBoundMs: 0, tries: [] };
-    await table.write(takeOverAndEnd(lost, { state: "parked", reason: "the worker was lost", error }));
-    return;
-  }
-  if (end === "dead") await storeAside(table, occurrence, "error-1", { ...error, stack: LONG_STACK }, nowMs);
-  const tries = [{ n: 1, startMs: nowMs, tookMs: 10, outcome: end }];
-  const result: Json = { deletedCount: 7 };
-  await table.write(
-    finish(
-      { occurrence, fence: 1 },
-      {
-        state: end,
-        nowMs: nowMs + 10,
-        tries,
-        failed: end === "dead",
-        ...(end === "succeeded" ? { result } : { reason: `it ended ${end}` }),
-        ...(end === "dead" ? { error } : {}),
-      },
-    ),
-  );
-  await table.write(releaseHolder(occurrence, epoch));
-};
+type AfterRun = (run: Item) => Promise<void>;
+
+const makeWorker =
+  (table: ReturnType<typeof memoryTable>, after: AfterRun) => async (message: RunMessage) => {
+    const end = ENDS[message.subject] ?? "nothing";
+    if (end === "nothing") return;
+    const { subject, slotKey, epoch, trigger, queuedAtMs } = message;
+    const occurrence = { subject, slotKey };
+    const nowMs = Date.now();
+    const lease = { occurrence, epoch, token: "worker", nowMs, leaseUntilMs: nowMs, locked: true };
+    const started = await table.write(start({ ...lease, trigger, queuedAtMs }));
+    const fence = Number(started.item?.["fence"]);
+    const error = { name: "TypeError", message: "no such host" };
+    if (end === "parked") {
+      const lost = {
+        occurrence,
+        token: "worker",
+        seenFence: fence,
+        nowMs: nowMs + 1,
+        clockBoundMs: 0,
+        tries: [],
+      };
+      await table.write(takeOverAndEnd(lost, { state: "parked", reason: "the worker was lost", error }));
+      return;
+    }
+    if (end === "dead")
+      await storeAside(table, occurrence, `error-${fence}`, { ...error, stack: LONG_STACK }, nowMs);
+    const tries = [{ n: 1, startMs: nowMs, tookMs: 10, outcome: end }];
+    const result: Json = { deletedCount: 7 };
+    const { item } = await table.write(
+      finish(
+        { occurrence, fence },
+        {
+          state: end,
+          nowMs: nowMs + 10,
+          tries,
+          failed: end === "dead",
+          ...(end === "succeeded" ? { result } : { reason: `it ended ${end}` }),
+          ...(end === "dead" ? { error } : {}),
+        },
+      ),
+    );
+    await table.write(releaseHolder(occurrence, epoch));
+    if (item?.["series"] !== undefined) await after(item);
+  };
 
 /** The real router over a memory table, served as the local stack serves it, with a scripted worker behind it. */
 export const startStack = async () => {
   const table = memoryTable();
   const jobs = jobList({ jobs: JOBS, hash: "test" }, "dev");
-  const work = makeWorker(table);
+  const work = makeWorker(table, async (run) => {
+    const job = jobs.bySubject(subjectInPartitionKey(String(run["pk"])));
+    if (job !== undefined) await runOfSeriesEnded({ ...deps, jobs }, job, run);
+  });
   const deps = {
     table,
     clock,
@@ -100,7 +120,8 @@ export const startStack = async () => {
   };
   const inspect = makeInspect({ ...deps, jobs });
   const operator = makeOperator({ ...deps, jobs });
-  const app = operateRouter({ inspect, runByHand: makeRunByHand(deps), operator, jobs, clock });
+  const series = makeSeriesActs({ ...deps, jobs });
+  const app = operateRouter({ inspect, runByHand: makeRunByHand(deps), operator, series, jobs, clock });
   const key = "a-key-of-this-test-and-of-no-other-place";
   const asked: string[] = [];
   const onAsked = new Set<() => void>();
@@ -123,11 +144,11 @@ export const startStack = async () => {
     data,
     table,
     facts,
-    /** Resolves when a path that fits has been asked for. */
-    whenAsked: (path: RegExp): Promise<void> =>
+    /** Resolves when a path that fits has been asked for, so often. */
+    whenAsked: (path: RegExp, times = 1): Promise<void> =>
       new Promise((resolve) => {
         const look = () => {
-          if (!asked.some((one) => path.test(one))) return;
+          if (asked.filter((one) => path.test(one)).length < times) return;
           onAsked.delete(look);
           resolve();
         };

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { makeInspect } from "../../../lib/app/inspect.ts";
 import { makeOperator } from "../../../lib/app/operator.ts";
 import type { RunByHandAnswer, RunByHandRequest } from "../../../lib/app/run-by-hand.ts";
+import { makeSeriesActs } from "../../../lib/app/series-acts.ts";
 import { BelfryError, Unavailable } from "../../../lib/core/errors.ts";
 import type { RunMessage } from "../../../lib/core/message.ts";
 import { AWS_TIMINGS } from "../../../lib/core/settings.ts";
@@ -33,20 +34,22 @@ const serve = (options: Options = {}) => {
   const requests: RunByHandRequest[] = [];
   const reported: unknown[] = [];
   const sent: RunMessage[] = [];
+  const deps = {
+    ...fixture,
+    table: { ...fixture.table, ...options.table },
+    queue: { send: async (_pool: string, message: RunMessage) => void sent.push(message) },
+    random: { token: () => `token-${sent.length}-${reported.length}`, fraction: () => 0 },
+    journal: { attempt: () => undefined, notice: () => undefined, handlerLine: () => undefined },
+    timings: AWS_TIMINGS,
+  };
   const app = operateRouter({
     inspect: makeInspect({ ...fixture, table: { ...fixture.table, ...options.table } }),
     runByHand: async (request) => {
       requests.push(request);
       return options.answer ?? { kind: "accepted", runId: "daily~20261007T180000Z" };
     },
-    operator: makeOperator({
-      ...fixture,
-      table: { ...fixture.table, ...options.table },
-      queue: { send: async (_pool, message) => void sent.push(message) },
-      random: { token: () => `token-${sent.length}-${reported.length}`, fraction: () => 0 },
-      journal: { attempt: () => undefined, notice: () => undefined, handlerLine: () => undefined },
-      timings: AWS_TIMINGS,
-    }),
+    operator: makeOperator(deps),
+    series: makeSeriesActs(deps),
     jobs: fixture.jobs,
     clock: fixture.clock,
     report: (error) => reported.push(error),
@@ -234,4 +237,73 @@ test("a bug is told to whoever runs the router, and not to the caller", async ()
     expect(JSON.stringify(answer.body)).not.toContain("secret");
     expect(reported).toEqual([bug]);
   }
+});
+
+// Many runs at once.
+
+const BACKFILL = "/v1/jobs/daily/backfill";
+const RANGE = { from: "2026-09-01", to: "2026-09-04" };
+
+test("a backfill is planned, begun, taken up, shown and stopped", async () => {
+  const { ask } = serve();
+  const plan = await ask(BACKFILL, { ...RANGE, dryRun: true });
+  expect(plan).toMatchObject({
+    status: 200,
+    body: { dryRun: true, slots: 3, toRun: 3, from: "2026-08-31T16:00:00Z", timezone: "Asia/Shanghai" },
+  });
+  expect(await ask("/v1/jobs/daily/series/backfill")).toMatchObject({
+    status: 404,
+    body: { code: "unknown_series" },
+  });
+  const begun = await ask(BACKFILL, RANGE);
+  expect(begun).toMatchObject({
+    status: 202,
+    body: { takenUp: false, series: { state: "open", outstanding: [{ state: "queued" }] } },
+  });
+  expect(await ask(BACKFILL, RANGE)).toMatchObject({ status: 202, body: { takenUp: true } });
+  expect(await ask(BACKFILL, { ...RANGE, to: "2026-09-05" })).toMatchObject({
+    status: 409,
+    body: { code: "in_flight" },
+  });
+  expect(await ask("/v1/series")).toMatchObject({ status: 200, body: { series: [{ job: "daily" }] } });
+  expect(await ask("/v1/jobs/daily/series/backfill/stop", {})).toMatchObject({
+    status: 200,
+    body: { series: { state: "stopping", reason: "stopped by hand" } },
+  });
+  expect(await ask("/v1/jobs/daily/series/retry/stop", {})).toMatchObject({
+    status: 409,
+    body: { code: "not_open" },
+  });
+});
+
+test("all dead runs of a job are retried as one series, and none where there are none", async () => {
+  const { ask, runTo } = serve();
+  const path = "/v1/jobs/daily/retry-dead";
+  expect(await ask(path, {})).toMatchObject({ status: 202, body: { series: null } });
+  await runTo(SLOT, "dead");
+  expect(await ask(path, { parallel: 2 })).toMatchObject({
+    status: 202,
+    body: { series: { kind: "retry", total: 1, asked: 1, parallel: 2 } },
+  });
+});
+
+test.each([
+  [BACKFILL, { to: "2026-09-04" }, "from"],
+  [BACKFILL, { ...RANGE, to: "soon" }, "to"],
+  [BACKFILL, { ...RANGE, parallel: 0 }, "parallel"],
+  [BACKFILL, { ...RANGE, parallel: 1.5 }, "parallel"],
+  [BACKFILL, { ...RANGE, redo: ["running"] }, "redo.0"],
+  [BACKFILL, { ...RANGE, slots: 3 }, "slots"],
+  ["/v1/jobs/daily/retry-dead", { parallel: "2" }, "parallel"],
+])("%s with %j is refused, and names the field", async (path, body, field) => {
+  const { ask } = serve();
+  expect(await ask(path, body)).toMatchObject({ status: 400, body: { field } });
+});
+
+test("a kind of series that does not exist is no address", async () => {
+  const { ask } = serve();
+  expect(await ask("/v1/jobs/daily/series/replay")).toMatchObject({
+    status: 404,
+    body: { code: "unknown_route" },
+  });
 });

@@ -136,6 +136,7 @@ test("the plan says what would become of each slot, and writes nothing", async (
     toRun: 363,
     unrecorded: 362,
     beyondRecords: 278,
+    paused: false,
     recorded: {
       succeeded: { slots: 1, toRun: 0 },
       missed: { slots: 1, toRun: 1 },
