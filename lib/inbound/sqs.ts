@@ -22,19 +22,16 @@ const failed = { kind: "return" } as const satisfies Settlement;
 /**
  * Settles each message of a batch on its own: deleted when its record allows it, else handed back to SQS after the
  * wait that its record names. A message that cannot be read is kept as a poison record; it never fails its batch.
+ * One after another: a process that is killed meanwhile was carrying out one run, and no other is charged.
  */
 export const settleEach =
   (deps: SqsDeps, judge: (message: RunMessage) => Promise<Settlement>): SqsHandler =>
   async ({ Records }) => {
-    const settlements = await Promise.all(
-      // `async` matters: whatever one record throws fails that record, not the batch.
-      Records.map(async (record) =>
-        settle(deps, record, judge).catch((error) => failedBy(deps, record, error)),
-      ),
-    );
-    const batchItemFailures = Records.flatMap(({ messageId }, index) =>
-      settlements[index]?.kind === "delete" ? [] : [{ itemIdentifier: messageId }],
-    );
+    const batchItemFailures: { itemIdentifier: string }[] = [];
+    for (const record of Records) {
+      const settlement = await settle(deps, record, judge).catch((error) => failedBy(deps, record, error));
+      if (settlement.kind !== "delete") batchItemFailures.push({ itemIdentifier: record.messageId });
+    }
     return { batchItemFailures };
   };
 

@@ -12,6 +12,8 @@ export interface QueuedMessage {
 export interface QueueSettings {
   readonly visibilityMs: number;
   readonly maxReceives: number;
+  /** Messages that one invocation gets at most; absent = 1, as deployed. */
+  readonly batch?: number;
 }
 
 /** How long a dead letter is hidden from whoever judges it. */
@@ -65,6 +67,7 @@ export const makeQueue = (universe: Universe, settings: QueueSettings) => {
   };
 
   return {
+    batch: settings.batch ?? 1,
     messages,
     dead,
     idle,

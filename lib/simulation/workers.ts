@@ -1,4 +1,5 @@
 import { judgeDeadLetter } from "../app/dead-letters.ts";
+import type { WorkDeps } from "../app/visit.ts";
 import { work } from "../app/work.ts";
 import { parseMessage, type RunMessage } from "../core/message.ts";
 import { SECOND_MS } from "../core/time.ts";
@@ -8,32 +9,58 @@ import type { Universe } from "./process.ts";
 import type { Spawn } from "./processes.ts";
 import type { QueuedMessage, SimulatedQueue } from "./queues.ts";
 
-const settle = (
+/** What is not to be deleted is hidden for as long as its record says. */
+const hide = (
   { time }: Universe,
   queue: SimulatedQueue,
   message: QueuedMessage,
-  { from, settlement }: { readonly from: Set<QueuedMessage>; readonly settlement: Settlement },
+  wanted: Settlement,
 ): void => {
-  if (settlement.kind === "delete") from.delete(message);
-  else if (settlement.afterMs !== undefined) {
-    queue.show(message, time.now() + Math.max(SECOND_MS, settlement.afterMs));
+  if (wanted.kind === "return" && wanted.afterMs !== undefined) {
+    queue.show(message, time.now() + Math.max(SECOND_MS, wanted.afterMs));
   }
 };
 
-/** Workers that take one message after the other, each in a process of its own. */
+/** At most so many messages that are there at this moment. */
+const receive = (queue: SimulatedQueue, most: number): readonly QueuedMessage[] => {
+  const batch: QueuedMessage[] = [];
+  for (let message = queue.receive(); message !== undefined; message = queue.receive()) {
+    batch.push(message);
+    if (batch.length === most) break;
+  }
+  return batch;
+};
+
+/** Workers that take one batch after the other, each in a process of its own. */
 export const makeWorkers = (universe: Universe, spawn: Spawn, handlers: Handlers, traces: Traces) => {
   const { time } = universe;
   let failUntilMs = 0;
   let failedStarts = 0;
 
+  /** One invocation: each message in turn, and at its end Lambda deletes those that did not fail. */
+  const invoke = async (
+    deps: WorkDeps,
+    queue: SimulatedQueue,
+    batch: readonly QueuedMessage[],
+  ): Promise<void> => {
+    const done: QueuedMessage[] = [];
+    for (const message of batch) {
+      const judged: RunMessage = parseMessage(message.body);
+      const settlement = await work(deps, judged).catch((): Settlement => ({ kind: "return" }));
+      hide(universe, queue, message, settlement);
+      if (settlement.kind === "delete") done.push(message);
+    }
+    for (const message of done) queue.messages.delete(message);
+  };
+
   const poll = (queue: SimulatedQueue, worker: string): void => {
-    const message = queue.receive();
-    if (message === undefined) {
+    const batch = receive(queue, queue.batch);
+    if (batch.length === 0) {
       queue.idle.add(() => poll(queue, worker));
       return;
     }
     if (time.now() < failUntilMs) {
-      // Lambda gives up the invocation; the message comes back with its visibility.
+      // Lambda gives up the invocation; the messages come back with their visibility.
       failedStarts += 1;
       time.at(time.now() + 1_000, () => poll(queue, worker));
       return;
@@ -41,15 +68,7 @@ export const makeWorkers = (universe: Universe, spawn: Spawn, handlers: Handlers
     const { process, deps } = spawn(worker);
     const next = (): void => void time.at(time.now() + 100, () => poll(queue, worker));
     process.onDeath(next);
-    const attempts = handlers(universe, process, traces);
-    const judged: RunMessage = parseMessage(message.body);
-    work({ ...deps, attempts }, judged).then(
-      (settlement) => {
-        settle(universe, queue, message, { from: queue.messages, settlement });
-        next();
-      },
-      () => next(),
-    );
+    void invoke({ ...deps, attempts: handlers(universe, process, traces) }, queue, batch).then(next);
   };
 
   return {
@@ -70,7 +89,10 @@ export const judgeDeadOf = (universe: Universe, spawn: Spawn, queue: SimulatedQu
   if (message === undefined) return;
   const { deps } = spawn("dead-letters");
   judgeDeadLetter(deps, parseMessage(message.body)).then(
-    (settlement) => settle(universe, queue, message, { from: queue.dead, settlement }),
+    (settlement) => {
+      hide(universe, queue, message, settlement);
+      if (settlement.kind === "delete") queue.dead.delete(message);
+    },
     () => undefined,
   );
 };

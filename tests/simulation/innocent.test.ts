@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { slotKeyOf } from "../../lib/core/identity.ts";
 import { runKey } from "../../lib/core/items.ts";
-import { HOUR_MS, MINUTE_MS } from "../../lib/core/time.ts";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
+import { type Handlers, notedExecution } from "../../lib/simulation/attempts.ts";
 import { definition } from "../support/definitions.ts";
 import { makeWorld } from "./world.ts";
 
@@ -90,4 +91,61 @@ test("five hundred runs at once, two workers and no watchdog: all run, and nobod
   expect(new Set(runs.map((run) => run["st"]))).toEqual(new Set(["succeeded"]));
   expect(runs.every((run) => run["attempts"] === undefined && run["crashes"] === undefined)).toBe(true);
   expect(world.executions).toHaveLength(500);
+});
+
+/** One run that nothing but the kill of its whole function ends; every other takes a second. */
+const oneBlocks =
+  (isBlocking: (runId: string) => boolean): Handlers =>
+  (universe, process, traces) => ({
+    start(request) {
+      const { number, ended, end } = notedExecution(traces, universe, process, request);
+      if (isBlocking(request.runId)) process.timers.after(5 * MINUTE_MS, () => process.kill());
+      else process.timers.after(SECOND_MS, () => end({ kind: "returned", result: number }));
+      return { ended, stop: () => undefined };
+    },
+  });
+
+const byHandOnly = { ...job, schedules: [] };
+
+test("a batch of ten of which one blocks its function until the kill: that one ends dead, and the nine pay nothing", {
+  timeout: 120_000,
+}, async () => {
+  const workedOnBefore = new Set<number>();
+  for (let seed = 1; seed <= 30; seed++) {
+    let blocking: string | undefined;
+    const world = makeWorld({
+      seed,
+      startMs: START_MS,
+      jobs: [byHandOnly],
+      faults: {},
+      watchdog: true,
+      workers: 1,
+      queue: { visibilityMs: 30 * MINUTE_MS, maxReceives: 28, batch: 10 },
+      handlers: oneBlocks((runId) => runId === blocking),
+    });
+    // The worker fails at its start until all ten are there.
+    world.failWorkersUntil(START_MS + 2 * MINUTE_MS);
+    world.start();
+    for (let n = 0; n < 10; n++) world.runByHand(byHandOnly, START_MS + n * SECOND_MS);
+    await world.time.playUntil(START_MS + MINUTE_MS);
+    [blocking] = world.byHand;
+    await world.time.playUntil(START_MS + 6 * HOUR_MS);
+    workedOnBefore.add(world.executions.findIndex(({ runId }) => runId === blocking));
+    const runs = world.stored.items().filter(({ sk }) => String(sk).startsWith("R#"));
+    const ends = runs.map(
+      ({ st, attempts = 0, crashes = 0 }) => `${st}, attempts ${attempts}, crashes ${crashes}`,
+    );
+    expect([seed, ends.sort()]).toEqual([
+      seed,
+      ["dead, attempts 0, crashes 4", ...Array(9).fill("succeeded, attempts 0, crashes 0")],
+    ]);
+    // Nobody was interrupted by it, nor worked on twice for it.
+    expect(world.executions.filter(({ died }) => died).map(({ runId }) => runId)).toEqual(
+      Array(4).fill(blocking),
+    );
+    expect(world.executions).toHaveLength(9 + 4);
+  }
+  // It came first, it came last, and in between.
+  expect(Math.min(...workedOnBefore)).toBe(0);
+  expect(Math.max(...workedOnBefore)).toBe(9);
 });

@@ -73,6 +73,18 @@ test("each message of a batch is settled on its own", async () => {
   expect(hidden).toEqual([[{ queueUrl: QUEUE_URL, receiptHandle: "receipt of m2" }, 60]]);
 });
 
+test("the messages of a batch are worked on one after another, so that a kill meets one run", async () => {
+  const judging: number[] = [];
+  const { handle } = make(async ({ epoch }) => {
+    judging.push(epoch);
+    await Promise.resolve();
+    judging.push(-epoch);
+    return { kind: "delete" };
+  });
+  await handle(...[1, 2, 3].map((epoch) => recordOf(`m${epoch}`, textOf(NOW, { epoch }))));
+  expect(judging).toEqual([1, -1, 2, -2, 3, -3]);
+});
+
 test.each([
   ["an error", () => Promise.reject(new Unavailable("test", "the table is down"))],
   [
