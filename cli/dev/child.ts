@@ -1,17 +1,22 @@
 import { flushCompileCache } from "node:module";
 import type { Server } from "node:net";
 import { messageOf } from "../../lib/core/errors.ts";
+import type { Measurement } from "./alarm-board.ts";
 import { type Build, type Order, type Report, readOrder } from "./messages.ts";
 
 export interface Running {
   /** Lets running work finish, then lets go of everything. */
   stop(): Promise<void>;
   reload?(build: Build): Promise<void>;
+  /** Takes what the supervisor says of the alarms. */
+  alarms?(order: Order<never> & { kind: "alarms" }): Promise<void>;
 }
 
 export interface Host {
   /** One line for the person in front of `dev`. */
   note(text: string): void;
+  /** For the alarms. */
+  measured(measurements: readonly Measurement[]): void;
   /** The listening socket that came with the start, where one did. */
   readonly server: Server | undefined;
 }
@@ -50,7 +55,11 @@ export const runChild = <Start>(begin: (start: Start, host: Host) => Promise<Run
     order: Order<Start> & { kind: "start" },
     server: Server | undefined,
   ): Promise<void> => {
-    running = begin(order.start, { server, note: (text) => report({ kind: "note", text }) });
+    running = begin(order.start, {
+      server,
+      note: (text) => report({ kind: "note", text }),
+      measured: (measurements) => report({ kind: "measured", measurements }),
+    });
     try {
       await running;
       report({ kind: "ready" });
@@ -84,6 +93,7 @@ export const runChild = <Start>(begin: (start: Start, host: Host) => Promise<Run
   const obey = async (order: Order<Start> | undefined, server: Server | undefined): Promise<void> => {
     if (order?.kind === "start") await start(order, server);
     if (order?.kind === "reload") await reload(order.build);
+    if (order?.kind === "alarms") await (await running)?.alarms?.(order);
     if (order?.kind === "stop") await stop();
   };
 

@@ -2,21 +2,28 @@ import { createServer } from "node:http";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import { systemClock as clock, systemTimers as timers } from "../../lib/adapters/system/system.ts";
 import { composeStack } from "../../lib/compose/stack.ts";
+import type { Measured, WatchedQueue } from "../../lib/core/alarm.ts";
 import type { Manifest } from "../../lib/core/job.ts";
+import { EMBEDDED_ALARM_MINUTE_MS } from "../../lib/core/settings.ts";
+import type { Invocation } from "../../lib/inbound/shell.ts";
+import { measurement } from "./alarm-board.ts";
 import { type AsyncInvoke, makeAsyncInvoke } from "./async-invoke.ts";
 import { type Host, type Running, runChild } from "./child.ts";
 import { makeClients, sqsSource } from "./clients.ts";
+import { countingErrors } from "./counting-errors.ts";
 import { type Mapping, startMapping } from "./event-source-mapping.ts";
 import { scheduledJobs } from "./job-slots.ts";
 import { type LocalScheduler, startLocalScheduler } from "./local-scheduler.ts";
 import type { Build, ControlStart } from "./messages.ts";
 import { serveOperate, withKey } from "./operate-server.ts";
 import { ensureQueues, ensureTable } from "./provision.ts";
+import { startQueueGauge } from "./queue-gauge.ts";
 import {
   DISPATCH_FAILURES,
   deadLetterQueue,
   functionArn,
   functionName,
+  poolQueue,
   queueArn,
   queueSpecs,
   queueUrl,
@@ -56,19 +63,65 @@ const versionOf = async ({ start, clients }: Room, build: Build): Promise<Versio
   return { manifest, stack: composeStack(stackConfig(start.endpoints, manifest), manifest) };
 };
 
+interface NamedQueue {
+  readonly name: string;
+  readonly watched: WatchedQueue;
+}
+
+const deadLetterQueues = ({ pools }: Manifest): readonly NamedQueue[] => [
+  { name: DISPATCH_FAILURES, watched: { kind: "dispatch-failures" } },
+  ...Object.keys(pools).map(
+    (pool): NamedQueue => ({ name: deadLetterQueue(pool), watched: { kind: "dead-letters", pool } }),
+  ),
+];
+
+const watchedQueues = (manifest: Manifest): readonly NamedQueue[] => [
+  ...deadLetterQueues(manifest),
+  ...Object.keys(manifest.pools).map(
+    (pool): NamedQueue => ({ name: poolQueue(pool), watched: { kind: "pool", pool } }),
+  ),
+];
+
+const received = (queue: WatchedQueue): Measured => ({
+  of: "queue",
+  queue,
+  name: "NumberOfMessagesReceived",
+});
+const SENT: Measured = {
+  of: "queue",
+  queue: { kind: "dispatch-failures" },
+  name: "NumberOfMessagesSent",
+};
+
+const gaugeOf = ({ start, host, clients }: Room, { manifest }: Version) =>
+  startQueueGauge({
+    sqs: clients.sqs,
+    queues: watchedQueues(manifest).map(({ name, watched }) => ({
+      queue: watched,
+      url: queueUrl(start.endpoints.sqs, name),
+    })),
+    everyMs: EMBEDDED_ALARM_MINUTE_MS / 2,
+    clock,
+    timers,
+    measured: host.measured,
+  });
+
 /** The dead-letters function is fed by each pool's dead-letter queue, and by the events no dispatcher could take. */
 const deadLetterMappings = (
   { start, host, clients }: Room,
   { manifest, stack }: Version,
 ): readonly Mapping[] =>
-  [DISPATCH_FAILURES, ...Object.keys(manifest.pools).map(deadLetterQueue)].map((queue) =>
+  deadLetterQueues(manifest).map(({ name: queue, watched }) =>
     startMapping({
       source: sqsSource(clients.sqs, queueUrl(start.endpoints.sqs, queue)),
       queueArn: queueArn(queue),
       region: REGION,
       functionName: functionName("dead-letters"),
       functionTimeoutMs: DEAD_LETTERS_TIMEOUT_MS,
-      handler: stack.deadLetters,
+      handler: countingErrors({ kind: "dead-letters" }, host, async (event, context) => {
+        host.measured(event.Records.map(() => measurement(received(watched), clock.nowMs())));
+        return stack.deadLetters(event, context);
+      }),
       concurrency: 1,
       waitSeconds: POLL_SECONDS,
       clock,
@@ -80,7 +133,9 @@ const deadLetterMappings = (
 const dispatcherInvoke = ({ start, host, clients }: Room, current: () => Version): AsyncInvoke =>
   makeAsyncInvoke({
     functionArn: functionArn("dispatcher"),
-    handler: (event, context) => current().stack.dispatcher(event, context),
+    handler: countingErrors({ kind: "dispatcher" }, host, (event: unknown, context: Invocation) =>
+      current().stack.dispatcher(event, context),
+    ),
     retryWaitsMs: RETRY_WAITS_MS,
     onFailure: async (record) => {
       await clients.sqs.send(
@@ -89,6 +144,7 @@ const dispatcherInvoke = ({ start, host, clients }: Room, current: () => Version
           MessageBody: JSON.stringify(record),
         }),
       );
+      host.measured([measurement(SENT, clock.nowMs())]);
     },
     clock,
     timers,
@@ -126,6 +182,7 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
       report: host.note,
     });
   let watchdog = startWatching();
+  let gauge = gaugeOf(room, version);
   const operate = await serveOperate(
     createServer(),
     host.server,
@@ -143,9 +200,12 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
       watchdog = startWatching();
       await Promise.all(mappings.map((mapping) => mapping.stop()));
       mappings = deadLetterMappings(room, version);
+      gauge.stop();
+      gauge = gaugeOf(room, version);
     },
     stop: async () => {
       scheduler.stop();
+      gauge.stop();
       await Promise.all([
         operate.close(),
         dispatcher.stop(),

@@ -4,6 +4,7 @@ import type { Server } from "node:net";
 import { letGoOfPipes } from "../../lib/adapters/thread/pipes.ts";
 import { messageOf, Unavailable } from "../../lib/core/errors.ts";
 import type { Timers } from "../../lib/ports/clock.ts";
+import type { Measurement } from "./alarm-board.ts";
 import { type Build, type Order, readReport } from "./messages.ts";
 
 export interface ChildOptions<Start> {
@@ -15,6 +16,10 @@ export interface ChildOptions<Start> {
   readonly timers: Timers;
   /** One line for people. */
   readonly report: (line: string) => void;
+  /** What the child has measured. */
+  readonly measured?: (measurements: readonly Measurement[]) => void;
+  /** Called with each end that nobody asked for. */
+  readonly died?: () => void;
   /** What the child prints, piece by piece. */
   readonly output: (chunk: Buffer) => void;
   /** Wait before the first restart; each death in a row doubles it. */
@@ -93,6 +98,8 @@ export class ManagedChild<Start> {
   #deaths = 0;
   /** Is its end a surprise? */
   #kept = false;
+  /** Has it said that it is ready, and not ended since? */
+  #isRunning = false;
   #timer: { cancel(): void } | undefined;
 
   constructor(options: ChildOptions<Start>) {
@@ -111,6 +118,7 @@ export class ManagedChild<Start> {
       throw new Unavailable("child_failed", `${this.#options.name}: ${fault}`);
     }
     this.#kept = true;
+    this.#isRunning = true;
     this.#settle();
   }
 
@@ -120,6 +128,13 @@ export class ManagedChild<Start> {
     if (!isGone(this.#child)) this.#tell({ kind: "reload", build });
     const fault = await answer;
     if (fault !== undefined) throw new Unavailable("reload_failed", `${this.#options.name}: ${fault}`);
+  }
+
+  /** Hands the order over, if the child is there to take it. Answers whether it is. */
+  order(order: Order<Start>): boolean {
+    if (!this.#isRunning || !this.#child.connected) return false;
+    this.#tell(order);
+    return true;
   }
 
   /** Lets it finish. Resolves when the process is gone; may be called twice. */
@@ -152,8 +167,10 @@ export class ManagedChild<Start> {
     child.on("message", (message: unknown) => {
       const told = readReport(message);
       if (told?.kind === "note") this.#options.report(told.text);
+      if (told?.kind === "measured") this.#options.measured?.(told.measurements);
     });
     child.once("exit", (code, signal) => {
+      this.#isRunning = false;
       if (this.#kept) this.#restart(signal ?? `exit ${code}`);
     });
     return child;
@@ -167,7 +184,8 @@ export class ManagedChild<Start> {
   }
 
   #restart(how: string): void {
-    const { firstWaitMs = FIRST_WAIT_MS, name, report, timers } = this.#options;
+    const { died, firstWaitMs = FIRST_WAIT_MS, name, report, timers } = this.#options;
+    died?.();
     const waitMs = Math.min(firstWaitMs * 2 ** this.#deaths, LONGEST_WAIT_MS);
     this.#deaths += 1;
     report(`${name} ended by itself (${how}); starting it again in ${waitMs / 1_000} s`);
@@ -183,6 +201,7 @@ export class ManagedChild<Start> {
     const fault = await give(child, this.#options);
     if (!this.#kept) return;
     report(fault === undefined ? `${name} runs again` : `${name}: ${fault}`);
+    this.#isRunning = fault === undefined;
     if (fault === undefined) this.#settle();
     // Its exit starts the next try.
     else if (!isGone(child)) child.kill("SIGKILL");

@@ -1,4 +1,5 @@
 import { isRecord } from "../../lib/core/json.ts";
+import type { Measurement, Ringing } from "./alarm-board.ts";
 import type { Endpoints } from "./environment.ts";
 
 /** One result of the build: what a control or worker process runs. */
@@ -11,6 +12,8 @@ export interface Build {
 export type Order<Start> =
   | { readonly kind: "start"; readonly start: Start }
   | { readonly kind: "reload"; readonly build: Build }
+  /** What rings now, and events for the notifier of what has changed. */
+  | { readonly kind: "alarms"; readonly ringing: readonly Ringing[]; readonly events: readonly object[] }
   | { readonly kind: "stop" };
 
 /** What a child tells the supervisor. */
@@ -20,7 +23,9 @@ export type Report =
   /** It cannot start or reload as told; the text is for people. */
   | { readonly kind: "fault"; readonly text: string }
   /** One line for people. */
-  | { readonly kind: "note"; readonly text: string };
+  | { readonly kind: "note"; readonly text: string }
+  /** What no log line says. */
+  | { readonly kind: "measured"; readonly measurements: readonly Measurement[] };
 
 export interface EmulatorsStart {
   /** Absolute; kept between starts. */
@@ -46,14 +51,16 @@ export interface WorkerStart {
 /** Undefined when the message is none of ours. */
 export const readReport = (value: unknown): Report | undefined => {
   if (!isRecord(value)) return undefined;
-  const { kind, text } = value;
+  const { kind, measurements, text } = value;
   if (kind === "ready") return { kind };
+  if (kind === "measured" && Array.isArray(measurements)) return { kind, measurements };
   if ((kind === "fault" || kind === "note") && typeof text === "string") return { kind, text };
   return undefined;
 };
 
 /** Both ends of the channel are this package's own, of one version: the kind tells the rest. */
 export const readOrder = <Start>(value: unknown): Order<Start> | undefined => {
-  if (!isRecord(value) || !["start", "reload", "stop"].includes(String(value["kind"]))) return undefined;
+  if (!isRecord(value) || !["start", "reload", "alarms", "stop"].includes(String(value["kind"])))
+    return undefined;
   return value as unknown as Order<Start>;
 };

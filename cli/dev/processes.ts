@@ -1,9 +1,11 @@
 import type { Server } from "node:net";
+import { systemClock } from "../../lib/adapters/system/system.ts";
 import type { Timers } from "../../lib/ports/clock.ts";
+import { type Measurement, measurement } from "./alarm-board.ts";
 import type { Attached } from "./endpoints.ts";
 import type { Endpoints } from "./environment.ts";
 import { type ChildOptions, ManagedChild } from "./managed-child.ts";
-import type { Build, ControlStart, EmulatorsStart, WorkerStart } from "./messages.ts";
+import type { Build, ControlStart, EmulatorsStart, Order, WorkerStart } from "./messages.ts";
 import { freePorts, takePort } from "./network-port.ts";
 
 export interface ProcessesOptions {
@@ -16,6 +18,8 @@ export interface ProcessesOptions {
   readonly socket: { readonly server: Server; readonly port: number };
   readonly timers: Timers;
   readonly report: (line: string) => void;
+  /** For the alarms. */
+  readonly measured: (measurements: readonly Measurement[]) => void;
   /** Where what the child of that name prints goes. */
   readonly output: (name: string) => (chunk: Buffer) => void;
 }
@@ -23,6 +27,9 @@ export interface ProcessesOptions {
 /** `emulators`, in the language of the running code: sources in the repository, built JavaScript in the package. */
 const entryOf = (name: string): URL =>
   new URL(`./${name}${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+
+const workerError = (pool: string): Measurement =>
+  measurement({ of: "function", function: { kind: "worker", pool }, name: "Errors" }, systemClock.nowMs());
 
 /** Where the stores are, and on which ports our own emulators have to provide them. */
 export interface Stores {
@@ -113,6 +120,11 @@ export class Processes {
     void Promise.all(old.map((worker) => this.#retire(worker))).then(retired);
   }
 
+  /** Answers whether the process that takes it was there. */
+  tellAlarms(order: Order<never> & { kind: "alarms" }): boolean {
+    return this.#control.order(order);
+  }
+
   /** Polling stops first, running work ends, then those that serve it. Leaves no process. */
   async stop(): Promise<void> {
     await Promise.all([
@@ -147,8 +159,9 @@ export class Processes {
   }
 
   #common(name: string, spoken: string): Omit<ChildOptions<never>, "start"> {
-    const { environment, output, report, timers } = this.#options;
+    const { environment, measured, output, report, timers } = this.#options;
     return {
+      measured,
       name: spoken,
       entry: entryOf(name.replace(/-.*/, "")),
       environment,
@@ -162,6 +175,8 @@ export class Processes {
     const start: WorkerStart = { endpoints: this.#endpoints, build, pool };
     return new ManagedChild({
       ...this.#common(`worker-${pool}`, `worker "${pool}"`),
+      // On Lambda a worker that ends by itself is an error of its function.
+      died: () => this.#options.measured([workerError(pool)]),
       start: async () => ({ start }),
     });
   }

@@ -10,6 +10,8 @@ export interface ReloaderOptions {
   readonly processes: Processes;
   /** What runs now. */
   readonly current: ProjectBuild;
+  /** Called with each build that has taken over. */
+  readonly reloaded: (build: ProjectBuild) => void;
   readonly timers: Timers;
   readonly say: (line: string) => void;
   readonly complain: (line: string) => void;
@@ -82,6 +84,7 @@ export class Reloader {
       throw error;
     }
     this.#current = next;
+    this.#options.reloaded(next);
     for (const warning of next.warnings) complain(`warning: ${warning}`);
     say(`reloaded: ${next.manifest.jobs.map(({ name }) => name).join(", ")}`);
   }

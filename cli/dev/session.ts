@@ -2,8 +2,11 @@ import { randomBytes } from "node:crypto";
 import { getCompileCacheDir } from "node:module";
 import { join } from "node:path";
 import { systemClock as clock, systemTimers as timers } from "../../lib/adapters/system/system.ts";
+import { EMBEDDED_ALARM_MINUTE_MS } from "../../lib/core/settings.ts";
 import { isoOf } from "../../lib/core/time.ts";
 import { packageVersion } from "../package-version.ts";
+import { alarmEvent } from "./alarm-event.ts";
+import { type AlarmWatch, startAlarmWatch } from "./alarm-watch.ts";
 import { bannerLines } from "./banner.ts";
 import { type ChildLog, openChildLog } from "./child-log.ts";
 import type { DataFolder } from "./data-folder.ts";
@@ -43,13 +46,14 @@ const compileCache = (): { readonly NODE_COMPILE_CACHE?: string } => {
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
 };
 
-/** A log file for each child, and what people see of it. */
-const childLogs = (folder: string, say: (line: string) => void) => {
+/** A log file for each child, what people see of it, and what the alarms are judged by. */
+const childLogs = (folder: string, say: (line: string) => void, alarms: AlarmWatch) => {
   const logs = new Map<string, ChildLog>();
   const logOf = (name: string): ChildLog => {
     const open = logs.get(name);
     if (open !== undefined) return open;
     const opened = openChildLog(join(folder, "logs"), name, (line) => {
+      alarms.line(line);
       const text = lineForPeople(name, line);
       if (text !== undefined) say(text);
     });
@@ -62,6 +66,24 @@ const childLogs = (folder: string, say: (line: string) => void) => {
       for (const log of logs.values()) log.close();
     },
   };
+};
+
+/** Events that find nobody to take them wait, as SNS would keep them. */
+const startAlarms = (
+  say: (line: string) => void,
+  hand: (order: Parameters<Processes["tellAlarms"]>[0]) => boolean,
+): AlarmWatch => {
+  let waiting: readonly object[] = [];
+  return startAlarmWatch({
+    minuteMs: EMBEDDED_ALARM_MINUTE_MS,
+    clock,
+    timers,
+    say,
+    tell: (ringing, changes) => {
+      const events = [...waiting, ...changes.map(alarmEvent)];
+      waiting = hand({ kind: "alarms", ringing, events }) ? [] : events;
+    },
+  });
 };
 
 const showStart = (options: SessionOptions, build: ProjectBuild): void => {
@@ -108,17 +130,21 @@ const stop = async (
   return code;
 };
 
+interface Served {
+  readonly processes: Processes;
+  readonly alarms: AlarmWatch;
+  readonly build: ProjectBuild;
+  readonly rebuild: ReturnType<typeof projectBuilder>;
+  readonly key: string;
+}
+
 /** Runs the built project until somebody wants it to stop. */
-const serve = async (
-  options: SessionOptions,
-  processes: Processes,
-  build: ProjectBuild,
-  rebuild: ReturnType<typeof projectBuilder>,
-  key: string,
-): Promise<number> => {
+const serve = async (options: SessionOptions, served: Served): Promise<number> => {
+  const { alarms, build, key, processes, rebuild } = served;
   const { complain, folder, say, settings, signals, socket } = options;
   await Promise.race([processes.begin(build, Object.keys(build.manifest.pools)), signals.asked]);
   if (signals.isAsked()) return stop(options, processes, undefined, build);
+  alarms.use(build.manifest);
   folder.writeFacts({ port: socket.port, key, pid: process.pid, startedAt: isoOf(clock.nowMs()) });
   showStart(options, build);
   const reloader = new Reloader({
@@ -126,6 +152,7 @@ const serve = async (
     build: rebuild,
     processes,
     current: build,
+    reloaded: ({ manifest }) => alarms.use(manifest),
     timers,
     say,
     complain,
@@ -149,8 +176,9 @@ export const runSession = async (options: SessionOptions): Promise<number> => {
   adoptEnvironment(environment);
   const rebuild = projectBuilder(settings.projectDir, folder.path);
   const building = rebuild();
-  const logs = childLogs(folder.path, say);
-  const processes = new Processes({
+  const alarms = startAlarms(say, (order) => processes.tellAlarms(order));
+  const logs = childLogs(folder.path, say, alarms);
+  const processes: Processes = new Processes({
     folder: folder.path,
     stores,
     environment,
@@ -158,6 +186,7 @@ export const runSession = async (options: SessionOptions): Promise<number> => {
     socket,
     timers,
     report: complain,
+    measured: alarms.measured,
     output: logs.output,
   });
   // Whatever ends this process by its own hand takes the children along at once.
@@ -165,13 +194,14 @@ export const runSession = async (options: SessionOptions): Promise<number> => {
   process.on("exit", killAll);
   try {
     const answer = await building;
-    if (answer.ok) return await serve(options, processes, answer.build, rebuild, key);
+    if (answer.ok) return await serve(options, { processes, alarms, build: answer.build, rebuild, key });
     processes.kill();
     complain(answer.faults);
     return INVALID;
   } finally {
     await processes.end(END_GRACE_MS);
     process.off("exit", killAll);
+    alarms.stop();
     logs.close();
   }
 };

@@ -6,6 +6,7 @@ import type { Manifest } from "../../lib/core/job.ts";
 import { needsOfPool } from "../../lib/core/job-needs.ts";
 import { type Host, type Running, runChild } from "./child.ts";
 import { makeClients, sqsSource } from "./clients.ts";
+import { countingErrors } from "./counting-errors.ts";
 import { startMapping } from "./event-source-mapping.ts";
 import type { WorkerStart } from "./messages.ts";
 import { ensureQueues } from "./provision.ts";
@@ -55,7 +56,7 @@ const begin = async ({ endpoints, build, pool }: WorkerStart, host: Host): Promi
     region: REGION,
     functionName: functionName(`worker-${pool}`),
     functionTimeoutMs: functionTimeoutMs(manifest, pool),
-    handler: worker.handler,
+    handler: countingErrors({ kind: "worker", pool }, host, worker.handler),
     concurrency: manifest.pools[pool]?.concurrency ?? 1,
     waitSeconds: POLL_SECONDS,
     clock: systemClock,

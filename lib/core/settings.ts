@@ -28,3 +28,6 @@ export const EMBEDDED_TIMINGS: Timings = {
 
 /** The handler of a lease that was not renewed is stopped so long before its end. */
 export const stopMarginMs = ({ leaseMs }: Timings): number => Math.min(5 * SECOND_MS, leaseMs / 4);
+
+/** What a minute is to the alarms of the embedded stack, where everything else is faster too. */
+export const EMBEDDED_ALARM_MINUTE_MS = 10 * SECOND_MS;

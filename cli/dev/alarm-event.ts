@@ -1,0 +1,52 @@
+import { randomUUID } from "node:crypto";
+import { alarmName } from "../../lib/core/alarm.ts";
+import type { AlarmState } from "../../lib/core/alarm-state.ts";
+import { isoOf } from "../../lib/core/time.ts";
+import type { AlarmChange } from "./alarm-board.ts";
+import { ACCOUNT_ID, REGION, SERVICE, STAGE } from "./resources.ts";
+
+const STATES: { readonly [state in AlarmState]: string } = { ok: "OK", alarm: "ALARM" };
+
+/** `2026-10-08T02:06:00.250+0000`, as CloudWatch writes it. */
+const timeText = (atMs: number): string => isoOf(atMs).replace("Z", "+0000");
+
+const reasonOf = ({ alarm, to }: AlarmChange): string => {
+  const { comparison, datapointsToAlarm, evaluationPeriods, periodS, threshold } = alarm;
+  const rule = `${comparison === "below" ? "below" : "at least"} ${threshold} in ${datapointsToAlarm} of ${evaluationPeriods} periods of ${periodS} s`;
+  return to === "alarm" ? `${rule}` : `no longer ${rule}`;
+};
+
+const messageOf = (change: AlarmChange): object => {
+  const { alarm, from, to, atMs } = change;
+  const name = alarmName({ service: SERVICE, stage: STAGE }, alarm.key);
+  return {
+    AlarmName: name,
+    AlarmDescription: `${alarm.meaning} ${alarm.remedy}`,
+    AWSAccountId: ACCOUNT_ID,
+    NewStateValue: STATES[to],
+    NewStateReason: reasonOf(change),
+    StateChangeTime: timeText(atMs),
+    Region: REGION,
+    AlarmArn: `arn:aws:cloudwatch:${REGION}:${ACCOUNT_ID}:alarm:${name}`,
+    OldStateValue: from === undefined ? "INSUFFICIENT_DATA" : STATES[from],
+  };
+};
+
+/** The change as the notifier would get it of a deployment: CloudWatch's message in an event of SNS. */
+export const alarmEvent = (change: AlarmChange): object => ({
+  Records: [
+    {
+      EventSource: "aws:sns",
+      EventVersion: "1.0",
+      Sns: {
+        Type: "Notification",
+        MessageId: randomUUID(),
+        TopicArn: `arn:aws:sns:${REGION}:${ACCOUNT_ID}:${SERVICE}-${STAGE}-belfry-alarms`,
+        Subject: `${STATES[change.to]}: ${alarmName({ service: SERVICE, stage: STAGE }, change.alarm.key)}`,
+        Message: JSON.stringify(messageOf(change)),
+        Timestamp: isoOf(change.atMs),
+        MessageAttributes: {},
+      },
+    },
+  ],
+});
