@@ -34,33 +34,41 @@ export const lockProbe = (table: Table, jobs: readonly JobDefinition[]) => {
     return early;
   };
 
-  const onLock = async (job: JobDefinition, before: Item | undefined, after: Item): Promise<string[]> => {
+  const onLock = async (
+    subject: string,
+    most: number,
+    before: Item | undefined,
+    after: Item,
+  ): Promise<string[]> => {
     const holders = holdersOf(after);
     const held = Number(after["held"] ?? 0);
     const slots = waitersOf(after).map(({ slotKey, epoch }) => `${slotKey} ${epoch}`);
     const twice = slots.filter((slot, index) => slots.indexOf(slot) !== index);
     return [
-      ...(await leftEarly(job.subject, before, after)),
+      ...(await leftEarly(subject, before, after)),
       ...(held === holders.length ? [] : [`the lock counts ${held} holders and lists ${holders.length}`]),
-      ...(holders.length <= maxHolders(job) ? [] : [`${holders.length} hold the lock`]),
+      ...(holders.length <= most ? [] : [`${holders.length} hold the lock`]),
       ...twice.map((slot) => `${slot} waits in two places`),
     ];
   };
 
   /** A run of a job with a lock runs only while the lock lists it, in the attempt set that runs. */
-  const onRun = async (job: JobDefinition, before: Item | undefined, after: Item): Promise<string[]> => {
+  const onRun = async (subject: string, before: Item | undefined, after: Item): Promise<string[]> => {
     if (after["st"] !== "running" || after["fence"] === before?.["fence"]) return [];
     const slotKey = String(after["sk"]).slice(2);
-    const lock = await read(lockKey(job.subject));
+    const lock = await read(lockKey(subject));
     const listed = isIn(holdersOf(lock), { slotKey, epoch: Number(after["ep"]) });
     return listed ? [] : [`${slotKey} was started and does not hold the lock`];
   };
 
   /** What the write of this key did wrong. */
   return async (key: Write["key"], before: Item | undefined, after: Item): Promise<readonly string[]> => {
-    const job = jobs.find(({ subject }) => lockKey(subject).pk === key.pk);
-    if (job === undefined || !isLocked(job)) return [];
-    if (key.sk === lockKey(job.subject).sk) return onLock(job, before, after);
-    return key.sk.startsWith("R#") ? onRun(job, before, after) : [];
+    const versions = jobs.filter(({ subject }) => lockKey(subject).pk === key.pk);
+    const [job] = versions;
+    // What a version that allows overlap has claimed is in no lock, and runs beside what later ones claim.
+    if (job === undefined || !versions.every(isLocked)) return [];
+    const { subject } = job;
+    if (key.sk !== lockKey(subject).sk) return key.sk.startsWith("R#") ? onRun(subject, before, after) : [];
+    return onLock(subject, Math.max(...versions.map(maxHolders)), before, after);
   };
 };

@@ -12,7 +12,8 @@ const silent: Journal = { attempt: () => undefined, notice: () => undefined, han
 export interface Services {
   readonly table: Table;
   queueOf(pool: string): SimulatedQueue;
-  readonly jobs: JobList;
+  /** As they are deployed now. */
+  jobs(): JobList;
 }
 
 export type Spawn = (name: string) => { readonly process: Process; readonly deps: Deps };
@@ -32,6 +33,9 @@ export const makeSpawn = (universe: Universe, { table, queueOf, jobs }: Services
     const process = makeProcess(universe, `${name}-${made++}`, universe.random.whole(-bound, bound));
     const { clock, timers, randomPort } = process;
     const ports = { table: tablePort(process, table), queue: queuePort(process, queueOf), clock, timers };
-    return { process, deps: { ...ports, random: randomPort, journal: silent, timings: AWS_TIMINGS, jobs } };
+    return {
+      process,
+      deps: { ...ports, random: randomPort, journal: silent, timings: AWS_TIMINGS, jobs: jobs() },
+    };
   };
 };

@@ -1,7 +1,7 @@
 import { type MemoryTable, memoryTable } from "../adapters/memory/memory-table.ts";
 import { watch } from "../app/watch.ts";
 import type { JobDefinition } from "../core/job.ts";
-import { jobList } from "../core/job-list.ts";
+import { type JobList, jobList } from "../core/job-list.ts";
 import { MINUTE_MS } from "../core/time.ts";
 import type { Execution, Handlers } from "./attempts.ts";
 import { sideEffects } from "./effects.ts";
@@ -34,7 +34,7 @@ export interface WorldOptions {
 
 /** A deployment on a virtual clock: the real use cases, with processes, queues and schedules that fail by seed. */
 export const makeWorld = (options: WorldOptions) => {
-  const { startMs, jobs: definitions, watchdog } = options;
+  const { startMs, watchdog } = options;
   const time = virtualTime(startMs);
   // The first minute goes well: a deployment whose definitions are not in the table expects no slots yet.
   let current: Faults = {};
@@ -44,12 +44,13 @@ export const makeWorld = (options: WorldOptions) => {
   const random = seededRandom(options.seed);
   const universe: Universe = { time, random, faults: () => current, hits: new Map() };
   const stored: MemoryTable = memoryTable();
-  const { violations, write } = tableProbe(stored, definitions);
+  const deployment = makeDeployment(options.jobs);
+  const { violations, write } = tableProbe(stored, deployment.versions);
   const queues = queuesOf(universe, options);
   const spawn = makeSpawn(universe, {
     table: { ...stored, write },
     queueOf: (pool) => queueNamed(queues, pool),
-    jobs: jobList({ jobs: definitions, hash: "simulated" }, "test"),
+    jobs: deployment.jobs,
   });
   const executions: Execution[] = [];
   const effects = sideEffects(stored);
@@ -81,6 +82,9 @@ export const makeWorld = (options: WorldOptions) => {
     spawn,
     schedule: makeSchedule(universe, spawn),
     start,
+    /** Processes that start from now on know these jobs; older ones end with those that they began with. */
+    deploy: (jobs: readonly JobDefinition[]): void => deployment.change(jobs, executions),
+    deploysInFlight: deployment.inFlight,
     failWorkersUntil: workers.failUntil,
     failedStarts: workers.failedStarts,
     /** From here on nothing goes wrong any more. */
@@ -91,6 +95,28 @@ export const makeWorld = (options: WorldOptions) => {
 };
 
 export type World = ReturnType<typeof makeWorld>;
+
+const makeDeployment = (first: readonly JobDefinition[]) => {
+  /** Every version of every job, for those who judge the story. */
+  const versions = [...first];
+  let deploys = 0;
+  let inFlight = 0;
+  const listOf = (jobs: readonly JobDefinition[]): JobList =>
+    jobList({ jobs, hash: `simulated ${deploys}` }, "test");
+  let deployed = listOf(first);
+  return {
+    versions,
+    jobs: (): JobList => deployed,
+    change: (jobs: readonly JobDefinition[], executions: readonly Execution[]): void => {
+      deploys += 1;
+      versions.push(...jobs);
+      deployed = listOf(jobs);
+      if (executions.some(({ endedAtMs }) => endedAtMs === undefined)) inFlight += 1;
+    },
+    /** How many deploys met a handler that ran. */
+    inFlight: (): number => inFlight,
+  };
+};
 
 type Queues = ReadonlyMap<string, SimulatedQueue>;
 

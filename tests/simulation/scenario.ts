@@ -1,6 +1,8 @@
+import { isLocked, maxHolders } from "../../lib/app/lock-keeper.ts";
 import { slotKeyOf } from "../../lib/core/identity.ts";
+import { runKey } from "../../lib/core/items.ts";
 import type { JobDefinition, Overlap } from "../../lib/core/job.ts";
-import { HOUR_MS, MINUTE_MS } from "../../lib/core/time.ts";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
 import { brokenPromises, type Verdict } from "../../lib/simulation/invariants.ts";
 import type { Faults } from "../../lib/simulation/process.ts";
 import { definition } from "../support/definitions.ts";
@@ -56,6 +58,8 @@ export interface Scenario {
   readonly slots: number;
   /** People run, cancel, retry and pause as well. */
   readonly operators: boolean;
+  /** Deploys change the job's overlap policy for a while, or remove it. Default: false. */
+  readonly deploys?: boolean;
 }
 
 const jobOf = ({ overlap }: Policy, endsAtMs: number, park: boolean): JobDefinition =>
@@ -89,6 +93,57 @@ const disturb = (world: World, job: JobDefinition, slots: readonly number[]): vo
   }
 };
 
+interface Redeployed {
+  /** Every version that the job had. */
+  readonly versions: readonly JobDefinition[];
+  /** Slots before that belong to nobody where nothing claimed them: the job was not there. */
+  readonly sinceMs: number;
+}
+
+const LONGEST_WATCH_S = 300;
+
+/** From the instant on, as soon as a handler is found running; at the latest after five minutes. */
+const whileOneRuns = (world: World, atMs: number, act: () => void, looksLeft = LONGEST_WATCH_S): void =>
+  void world.time.at(atMs, () => {
+    if (looksLeft === 0 || world.executions.some(({ endedAtMs }) => endedAtMs === undefined)) act();
+    else whileOneRuns(world, atMs + SECOND_MS, act, looksLeft - 1);
+  });
+
+/** In the middle of the story another version of the job is deployed, or none, and then the first one again. */
+const redeploy = (world: World, job: JobDefinition, slots: readonly number[]): Redeployed => {
+  const { random } = world;
+  const changeMs = (slots[Math.floor(slots.length / 4)] ?? 0) + random.whole(0, 600) * 1_000;
+  const backMs = changeMs + random.whole(5, 40) * MINUTE_MS;
+  const others = POLICIES.filter(({ overlap }) => overlap !== "allow" && overlap !== job.overlap);
+  const other = others[random.whole(0, others.length - 1)];
+  const removed = random.chance(0.3) || other === undefined;
+  const between = removed ? [] : [{ ...job, overlap: other.overlap }];
+  whileOneRuns(world, changeMs, () => world.deploy(between));
+  whileOneRuns(world, backMs, () => world.deploy([job]));
+  return { versions: [job, ...between], sinceMs: removed ? backMs + LONGEST_WATCH_S * SECOND_MS : 0 };
+};
+
+/** The job as far as all its versions promise the same: how many of its runs may overlap. */
+const loosest = (versions: readonly JobDefinition[]): JobDefinition =>
+  versions.reduce((loose, job) => (mostOf(job) > mostOf(loose) ? job : loose));
+
+const mostOf = (job: JobDefinition): number => (isLocked(job) ? maxHolders(job) : Number.POSITIVE_INFINITY);
+
+/** Slots that must have had an end. */
+const expectedOf = async (
+  world: World,
+  { subject }: JobDefinition,
+  slots: readonly number[],
+  sinceMs: number,
+) => {
+  const expected: number[] = [];
+  for (const slotMs of slots) {
+    const run = await world.stored.get(runKey({ subject, slotKey: slotKeyOf(slotMs) }), { consistent: true });
+    if (slotMs > sinceMs || run?.["st"] !== undefined) expected.push(slotMs);
+  }
+  return expected;
+};
+
 /** Parked runs wait for a person: when the faults are over, one comes and retries them. */
 const retryParked = async (world: World, job: JobDefinition): Promise<void> => {
   for (const item of world.stored.items()) {
@@ -113,6 +168,7 @@ export const play = async ({
   watchdog,
   slots: count,
   operators,
+  deploys = false,
 }: Scenario): Promise<Played> => {
   // With a watchdog, every fifth story leaves what a kill interrupted to a person.
   const firstSlotMs = Math.ceil(START_MS / SLOT_EVERY_MS) * SLOT_EVERY_MS;
@@ -122,12 +178,14 @@ export const play = async ({
   world.start();
   for (const slotMs of slots) world.schedule(job, slotMs);
   if (operators) disturb(world, job, slots);
+  const { versions, sinceMs } = deploys ? redeploy(world, job, slots) : { versions: [job], sinceMs: 0 };
   const faultsEndMs = START_MS + (count + 2) * SLOT_EVERY_MS;
   await world.time.playUntil(faultsEndMs);
   world.endFaults();
   // Longer than the longest wait of all, the visibility of a message whose worker died, and a queue of sixteen.
   await world.time.playUntil(faultsEndMs + 4 * HOUR_MS);
   await retryParked(world, job);
-  const verdict = await brokenPromises(world, { job, slots });
+  const expected = { job: loosest(versions), slots: await expectedOf(world, job, slots, sinceMs) };
+  const verdict = await brokenPromises(world, expected);
   return { world, verdict, occurrences: slots.length + world.byHand.length };
 };

@@ -27,11 +27,13 @@ const totals = { seeds: 0, occurrences: 0, faults: 0, lost: 0, doubled: 0, stuck
 /** `<kind> <port> <policy>` -> how often. */
 const hits = new Map<string, number>();
 let inFlight = 0;
+let deploysInFlight = 0;
 
 const scenarioOf = (seed: number, policy: Policy) => {
   const watchdog = Math.floor(seed / POLICIES.length) % 6 !== 0;
   const faults = watchdog ? EVERY_FAULT : ANSWERS_AND_DUPLICATES;
-  return { seed, policy, faults, watchdog, slots: Number(values.slots), operators: watchdog };
+  const deploys = watchdog && Math.floor(seed / POLICIES.length) % 4 === 2;
+  return { seed, policy, faults, watchdog, slots: Number(values.slots), operators: watchdog, deploys };
 };
 
 const count = (policy: Policy, { world, verdict, occurrences }: Played): void => {
@@ -44,6 +46,7 @@ const count = (policy: Policy, { world, verdict, occurrences }: Played): void =>
     hits.set(cell, (hits.get(cell) ?? 0) + times);
   }
   if (world.interrupted() > 0) inFlight += 1;
+  deploysInFlight += world.deploysInFlight();
 };
 
 const printTable = (): readonly string[] => {
@@ -77,6 +80,7 @@ console.error(`times hit, by overlap policy: ${POLICIES.map(({ name }) => name).
 const empty = printTable();
 if (empty.length > 0) console.error(`never hit: ${empty.join("; ")}`);
 console.error(`${inFlight} of ${totals.seeds} seeds interrupted a run in flight`);
+console.error(`${deploysInFlight} deploys changed or removed a job while a run of it was on its way`);
 console.log(
   values.json
     ? JSON.stringify(totals)

@@ -44,6 +44,21 @@ test.each(POLICIES)(
   },
 );
 
+test.each(POLICIES)(
+  "with overlap $name, a deploy that changes or removes the job while its runs are active loses and doubles nothing",
+  { timeout: 300_000 },
+  async (policy) => {
+    let inFlight = 0;
+    for (const seed of SEEDS.slice(0, 5)) {
+      const scenario = { seed, policy, faults: EVERY_FAULT, watchdog: true, slots: 20, operators: true };
+      const { world, verdict } = await play({ ...scenario, deploys: true });
+      expect({ seed, ...verdict }).toEqual({ seed, ...CLEAN });
+      inFlight += world.deploysInFlight();
+    }
+    expect(inFlight).toBeGreaterThan(0);
+  },
+);
+
 test("the same seed plays the same story", async () => {
   const [policy] = POLICIES;
   if (policy === undefined) throw new Error("no policy");
