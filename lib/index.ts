@@ -103,6 +103,7 @@ export interface JobOptions<Input, Output> {
   readonly retry?: RetryOptions;
   readonly onUnknown?: "retry" | "park";
   readonly grace?: Duration;
+  readonly alerts?: AlertOptions;
   readonly stages?: readonly string[];
   readonly pool?: string;
   /** What the handler may do on AWS. */
@@ -128,6 +129,22 @@ export interface Permission {
 }
 
 type MisfirePolicy = "skip" | "latest" | "all";
+
+/** What people are told of the job; docs/watching.md has the whole story. */
+export interface AlertOptions {
+  /** Failures in a row, in the order of their slots, that are told. */
+  readonly notifyAfter?: number;
+  /** So many in a row wake somebody. */
+  readonly pageAfter?: number | "never";
+  /** So many in a row pause the job. */
+  readonly pauseAfter?: number;
+  /** From a run's first start to its end, retries included. */
+  readonly finishWithin?: Duration;
+  readonly slowAfter?: Duration;
+  readonly remindEvery?: Duration;
+  /** False: the end of a trouble is not told. */
+  readonly recovery?: boolean;
+}
 
 export interface RetryOptions {
   readonly retries?: number;

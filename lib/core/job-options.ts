@@ -1,3 +1,4 @@
+import { alerts, alertsOf } from "./alert-options.ts";
 import { InvalidInput } from "./errors.ts";
 import { NAME_PATTERN } from "./identity.ts";
 import { DEFAULTS, type JobDefinition, type Misfire, type Overlap, type Retry } from "./job.ts";
@@ -111,7 +112,7 @@ const timezone: Reader<string> = (value, place) => {
 };
 
 /** What later versions bring; named here so that whoever tries them hears "not yet", not "no such option". */
-const LATER = ["except", "alerts", "shards", "maxInFlight"];
+const LATER = ["except", "shards", "maxInFlight"];
 
 const options = record(
   {
@@ -136,6 +137,7 @@ const options = record(
     retry,
     onUnknown: choice(["retry", "park"]),
     grace: duration({ maxMs: DAY_MS, why: "silence of a day is not to be overlooked" }),
+    alerts,
     stages: listOf(name),
     pool: name,
     permissions,
@@ -163,6 +165,7 @@ export const checkJob = (given: unknown, fallbackName: string): Checked<JobDefin
   const timing = timingOf(read, place);
   const misfireFor = misfireOf(read, place.inner("misfire.within"));
   const retryFor = retryOf(read, timing.schedules, place.inner("retry"));
+  const alertsFor = alertsOf(read.alerts ?? {}, place.inner("alerts"));
   if (faults.length > 0 || jobName === undefined) return { ok: false, faults };
   const { description, owner, runbook, stages, permissions, environment, secrets } = read;
   const value: JobDefinition = {
@@ -176,6 +179,7 @@ export const checkJob = (given: unknown, fallbackName: string): Checked<JobDefin
     input: read.input ?? {},
     misfire: misfireFor,
     retry: retryFor,
+    alerts: alertsFor,
     ...settingsOf(read),
   };
   return { ok: true, value };

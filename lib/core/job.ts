@@ -33,6 +33,7 @@ export interface JobDefinition extends JobNeeds {
   readonly onUnknown: "retry" | "park";
   /** From the slot to when a run that has not started is overdue. */
   readonly graceMs: number;
+  readonly alerts: Alerts;
   /** Where its schedule fires; absent = in every stage. */
   readonly stages?: readonly string[];
   readonly pool: string;
@@ -55,6 +56,23 @@ export interface Misfire {
   readonly max: number;
   /** Older slots than that are recorded as missed; absent = one period, judged at the slot. */
   readonly withinMs?: number;
+}
+
+/** What people are told of a job, and when. Failures are counted in a row, in the order of their slots. */
+export interface Alerts {
+  readonly notifyAfter: number;
+  /** Absent = nobody is woken. */
+  readonly pageAfter?: number;
+  /** Absent = it never pauses itself. */
+  readonly pauseAfter?: number;
+  /** Longest time from a run's first start to its end, retries included; absent = no limit but the attempts' own. */
+  readonly finishWithinMs?: number;
+  /** A run that took longer is told of. */
+  readonly slowAfterMs?: number;
+  /** What is still wrong is told again after that long. */
+  readonly remindEveryMs: number;
+  /** Is the end of a trouble told? */
+  readonly recovery: boolean;
 }
 
 export interface Retry {
@@ -86,6 +104,7 @@ export const DEFAULTS = {
     crashes: 3,
   },
   graceMs: 5 * MINUTE_MS,
+  alerts: { notifyAfter: 1, pageAfter: 3, remindEveryMs: 24 * HOUR_MS, recovery: true },
   pool: "default",
 } as const;
 

@@ -14,6 +14,7 @@ export const definition = (changes: Partial<JobDefinition> & { readonly name: st
   retry: { ...DEFAULTS.retry, jitter: 0 },
   onUnknown: "retry",
   graceMs: DEFAULTS.graceMs,
+  alerts: DEFAULTS.alerts,
   pool: DEFAULTS.pool,
   ...changes,
 });

@@ -36,6 +36,7 @@ test("a job with nothing but a handler has every default", () => {
     retry: { retries: 5, firstWaitMs: 60_000, factor: 2, maxWaitMs: 900_000, jitter: 0.1, crashes: 3 },
     onUnknown: "retry",
     graceMs: 300_000,
+    alerts: { notifyAfter: 1, pageAfter: 3, remindEveryMs: 86_400_000, recovery: true },
     pool: "default",
   });
 });
@@ -59,6 +60,15 @@ test("every option that is given stands in the definition", () => {
     retry: { retries: 2, ladder: ["1 minute", "5 minutes"], jitter: 0, crashes: 1 },
     onUnknown: "park",
     grace: "10 minutes",
+    alerts: {
+      notifyAfter: 2,
+      pageAfter: "never",
+      pauseAfter: 10,
+      finishWithin: "1 hour",
+      slowAfter: "20 minutes",
+      remindEvery: "6 hours",
+      recovery: false,
+    },
     stages: ["prod"],
     pool: "slow",
     renamedFrom: ["oldest", "older"],
@@ -90,6 +100,14 @@ test("every option that is given stands in the definition", () => {
     },
     onUnknown: "park",
     graceMs: 600_000,
+    alerts: {
+      notifyAfter: 2,
+      pauseAfter: 10,
+      finishWithinMs: 3_600_000,
+      slowAfterMs: 1_200_000,
+      remindEveryMs: 21_600_000,
+      recovery: false,
+    },
     stages: ["prod"],
     pool: "slow",
   });
@@ -179,6 +197,19 @@ test.each<[string, object, string]>([
   ["a name with capitals", { name: "Mail" }, 'name: "Mail" is no name'],
   ["a long timeout", { timeout: "1 hour" }, 'timeout: "1 hour" is too long; at most 15 minutes'],
   ["a number as duration", { grace: 5 }, "grace: 5 is not a duration (write a whole number and a unit"],
+  ["no failures at all", { alerts: { notifyAfter: 0 } }, "alerts.notifyAfter: 0 is not a whole number"],
+  ["a page for nobody", { alerts: { pageAfter: false } }, "alerts.pageAfter: false is not a whole number"],
+  [
+    "a page before the first notice",
+    { alerts: { notifyAfter: 5 } },
+    "alerts.notifyAfter: it is more than pageAfter (3), which wakes somebody (lower it, or raise pageAfter)",
+  ],
+  [
+    "a pause that nobody would hear of",
+    { alerts: { notifyAfter: 3, pauseAfter: 2 } },
+    "alerts.pauseAfter: it is less than notifyAfter (3)",
+  ],
+  ["a recovery that is no flag", { alerts: { recovery: "yes" } }, "alerts.recovery: this is neither"],
   ["a time zone that does not exist", { timezone: "Mars/Base" }, "timezone: no such time zone"],
   ["the second of two schedules", { schedule: ["0 9 * * *", "0 25 * * *"] }, "schedule[1]: "],
   ["an empty list", { stages: [] }, "stages: the list is empty (leave the option out instead)"],

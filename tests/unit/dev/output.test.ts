@@ -24,6 +24,7 @@ const job = (name: string, changes: Partial<JobDefinition> = {}): JobDefinition 
   retry: DEFAULTS.retry,
   onUnknown: "retry",
   graceMs: 300_000,
+  alerts: DEFAULTS.alerts,
   pool: "default",
   ...changes,
 });
