@@ -27,6 +27,30 @@ export const reasonNotToClaim = (
   return next?.["slot"] === slotKeyOf(slotMs) ? "skipped by hand" : undefined;
 };
 
+export const muteEntry = ({ subject }: JobDefinition): string => `m#${subject}`;
+
+/** Is it paused at the instant, and did it pause itself? */
+export const pausedBy = (
+  control: Item | undefined,
+  job: JobDefinition,
+  nowMs: number,
+): { readonly byItself: boolean; readonly untilMs?: number } | undefined => {
+  const entry = entryOf(control, pauseEntry(job));
+  const untilMs = entry?.["untilMs"];
+  if (entry === undefined || (typeof untilMs === "number" && untilMs <= nowMs)) return undefined;
+  return { byItself: entry["byItself"] === true, ...(typeof untilMs === "number" ? { untilMs } : {}) };
+};
+
+/** The end of its planned silence, `m#<subject>` = `{sinceMs, untilMs, reason?}`; undefined = alerts are told. */
+export const mutedUntilMs = (
+  control: Item | undefined,
+  job: JobDefinition,
+  nowMs: number,
+): number | undefined => {
+  const untilMs = Number(entryOf(control, muteEntry(job))?.["untilMs"] ?? 0);
+  return untilMs > nowMs ? untilMs : undefined;
+};
+
 export interface PauseView {
   readonly since: string;
   readonly reason: string;

@@ -1,3 +1,4 @@
+import { factOf, judgedAtMs } from "../core/health-facts.ts";
 import { isManualKey, type Occurrence, runIdOf } from "../core/identity.ts";
 import { lockKey, OLDEST_DELIVERY_MS, openKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
@@ -86,17 +87,33 @@ export interface OpenRun {
   readonly run: Item | undefined;
 }
 
-/** Mends what can be mended of a run that is not over, and notes the next look. */
-export const look = async (deps: LookDeps, open: OpenRun): Promise<void> => {
-  const { run, occurrence } = open;
-  const state = run?.["st"];
-  if (state === "parked" || isTerminal(String(state))) return;
-  if (state === "running") return lookAtRunning(deps, open);
-  if (state === "waiting") return lookAtWaiting(deps, open);
+/**
+ * Mends what can be mended of a run that is not over, and notes the next look. False: there is no such run; whoever
+ * noted it ended before asking for it.
+ */
+export const look = async (deps: LookDeps, open: OpenRun): Promise<boolean> => {
+  const state = open.run?.["st"];
+  if (state === "parked" || isTerminal(String(state))) return true;
   // Also of a job that allows overlap: what was claimed before a deploy changed that is in its lock, and nowhere else.
-  if (isLocked(open.job) || state === undefined) return lookAtLocked(deps, open);
-  await sendAgain(deps, open, run?.["nudgedAtMs"]);
-  await lookAt(deps, occurrence, { atMs: deps.clock.nowMs() + distanceMs(deps, run) });
+  if (state === undefined) return lookAtLocked(deps, open);
+  if (state === "running") await lookAtRunning(deps, open);
+  else if (state === "waiting") await lookAtWaiting(deps, open);
+  else if (isLocked(open.job)) await lookAtLocked(deps, open);
+  else await lookAtQueued(deps, open);
+  return true;
+};
+
+const lookAtQueued = async (deps: LookDeps, open: OpenRun): Promise<void> => {
+  await sendAgain(deps, open, open.run?.["nudgedAtMs"]);
+  await lookAgain(deps, open, deps.clock.nowMs() + distanceMs(deps, open.run));
+};
+
+/** At the latest when the run would be late, or overrun: then it is told. */
+const lookAgain = (deps: LookDeps, { job, occurrence, run }: OpenRun, atMs: number): Promise<void> => {
+  const fact = factOf(occurrence, run, { fires: true, clockBoundMs: deps.timings.clockBoundMs });
+  const dueMs = judgedAtMs(job, fact);
+  const isAhead = dueMs !== undefined && dueMs > deps.clock.nowMs();
+  return lookAt(deps, occurrence, { atMs: isAhead ? Math.min(atMs, dueMs) : atMs });
 };
 
 /** The distance between sends of the same queued run doubles, from the first look's to an hour. */
@@ -108,9 +125,7 @@ const lookAtRunning = async (deps: LookDeps, open: OpenRun): Promise<void> => {
   const { clock, timings } = deps;
   const leaseOverMs = Number(open.run?.["leaseUntilMs"]) + timings.clockBoundMs;
   if (leaseOverMs < clock.nowMs()) await sendAgain(deps, open, open.run?.["nudgedAtMs"]);
-  await lookAt(deps, open.occurrence, {
-    atMs: Math.max(leaseOverMs, clock.nowMs()) + timings.leaseMs / 2,
-  });
+  await lookAgain(deps, open, Math.max(leaseOverMs, clock.nowMs()) + timings.leaseMs / 2);
 };
 
 /** The message is a convenience: one that was lost costs a minute. */
@@ -118,13 +133,11 @@ const lookAtWaiting = async (deps: LookDeps, open: OpenRun): Promise<void> => {
   const dueMs = Number(open.run?.["nextAttemptAtMs"]) + MINUTE_MS;
   const nowMs = deps.clock.nowMs();
   if (dueMs <= nowMs) await sendAgain(deps, open, open.run?.["nudgedAtMs"]);
-  await lookAt(deps, open.occurrence, {
-    atMs: dueMs <= nowMs ? nowMs + distanceMs(deps, open.run) : dueMs,
-  });
+  await lookAgain(deps, open, dueMs <= nowMs ? nowMs + distanceMs(deps, open.run) : dueMs);
 };
 
 /** Queued by its lock: as a holder it is sent again; as neither holder nor waiter it is claimed. */
-const lookAtLocked = async (deps: LookDeps, open: OpenRun): Promise<void> => {
+const lookAtLocked = async (deps: LookDeps, open: OpenRun): Promise<boolean> => {
   const { job, occurrence, run } = open;
   const lock = await deps.table.get(lockKey(job.subject), { consistent: true });
   const epoch = Number(run?.["ep"] ?? 1);
@@ -136,13 +149,13 @@ const lookAtLocked = async (deps: LookDeps, open: OpenRun): Promise<void> => {
   if (holder !== undefined) {
     await sendHolderAgain(deps, open, holder);
     const sinceMs = nowMs - Math.max(holder.sentAtMs, Number(run?.["contAtMs"] ?? 0));
-    await lookAt(deps, occurrence, { atMs: nowMs + holderDistanceMs(deps, sinceMs) });
+    await lookAgain(deps, open, nowMs + holderDistanceMs(deps, sinceMs));
   } else if (known) {
     if (isLocked(job)) await claimAndSend(deps, askOf(deps, open), deps.random.token());
     else await send(deps, open);
-    await lookAt(deps, occurrence, { atMs: nowMs + distanceMs(deps, run) });
+    await lookAgain(deps, open, nowMs + distanceMs(deps, run));
   }
-  // A look without record, holder and waiter: whoever noted it ended before asking for the run.
+  return holder !== undefined || known;
 };
 
 /** Nothing counts the sends of a holder: the time since the last one, or the last piece, is the distance that doubles. */

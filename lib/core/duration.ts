@@ -48,3 +48,9 @@ export const durationText = (ms: number): string => {
   const count = ms / UNIT_MS[unit];
   return `${count} ${unit}${count === 1 ? "" : "s"}`;
 };
+
+/** Roughly, as a person says it: whole minutes, at least one; from two hours on whole hours, from two days on days. */
+export const roughText = (ms: number): string => {
+  const unitMs = [DAY_MS, HOUR_MS].find((long) => ms >= 2 * long) ?? MINUTE_MS;
+  return durationText(Math.max(1, Math.floor(ms / unitMs)) * unitMs);
+};

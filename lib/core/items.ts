@@ -10,14 +10,16 @@ import type { Key } from "./write.ts";
  * | RUN | `J#<subject>` / `R#<slotKey>` | one occurrence: its state, fence and lease; a subject's runs by slot; a run by its id |
  * | LOCK | `J#<subject>` / `L` | who occupies a job that does not allow overlap, and who waits |
  * | SIDE | `J#<subject>` / `I#<slotKey>#<name>` | input, result or error too big for RUN (`input`, `result-<fence>`, `error-<fence>`); what attempts hand on (`checkpoint`, `once#<key>`: `{fence, n, value}`) |
- * | OPEN | `O#<hour>#<0..7>` / `<instant>#<subject>~<slotKey>` | "look at this run at that instant" |
+ * | OPEN | `O#<hour>#<0..7>` / `<instant>#<subject>~<slotKey>` | "look at this run at that instant"; with `health` for a slot key, at the job's health |
  * | SERIES | `J#<subject>` / `B#<kind>` | many runs that were asked for at once, as they are handed out: `backfill`, `retry` |
  * | REGISTRY | `W` / `series` | the series that are not over, and the places that they may take in each pool |
  * | CURSOR | `W` / `cursor` | up to where the watchdog has looked at slots |
- * | CONTROL | `W` / `control` | paused jobs `p#<subject>` = `{sinceMs, untilMs?, reason}`, slots to skip `n#<subject>` = `{slot}` |
+ * | CONTROL | `W` / `control` | paused jobs `p#<subject>` = `{sinceMs, untilMs?, reason}`, slots to skip `n#<subject>` = `{slot}`, planned silences `m#<subject>` = `{sinceMs, untilMs, reason?}` |
  * | DEFINITION | `D` / `<subject>` | a job as data, its hash, since when it holds |
  * | MANIFEST | `W` / `manifest` | the hash of the manifest whose definitions are in the table |
  * | POISON | `P#<day>` / `<instant>~<id>` | a message that nobody can read |
+ * | HEALTH | `H` / `<subject>` | a job's health, and what of it is still to be told |
+ * | FLIP | `J#<subject>` / `F#<number>` | a change of a job's health, and what was told of it |
  * | ALERT | `A#<id>` / `alert` | what somebody should hear of, and which channels have it |
  * | ALARM | `A#<alarm>` / `alarm` | `toldAtMs` of its last alert, `overAtMs` of its last return |
  *
@@ -30,6 +32,7 @@ import type { Key } from "./write.ts";
  * badMonth badKey expiresAtS`. `tries`: the last attempts, each `{n, set?, piece?, startMs, tookMs, outcome, error?}`.
  * ALERT: `v alert atMs badMonth badKey expiresAtS`, and per channel `to#<channel>` = `{attempts, owner, nextAtMs,
  * toldAtMs, gaveUpAtMs, error, refused}`, the owner being the last attempt's.
+ * HEALTH: `v rev health untold`, the last two as JSON. FLIP: `v flip atMs expiresAtS`.
  * LOCK: per holder `h#<slotKey>` = `{epoch, owner, sentAtMs: claimed or sent again, class, nudgedBy?}`;
  * `held`; `w`, a set of `<class>~<slotKey>~<epoch>`; `top`.
  */
@@ -93,6 +96,18 @@ export const MANIFEST_KEY: Key = { pk: "W", sk: "manifest" };
 
 export const definitionKey = (subject: string): Key => ({ pk: "D", sk: subject });
 export const DEFINITION_RANGE = { pk: "D", first: "a", last: "~" };
+
+export const healthKey = (subject: string): Key => ({ pk: "H", sk: subject });
+/** Of all jobs. */
+export const HEALTH_RANGE = { pk: "H", first: "a", last: "~" };
+export const flipKey = (subject: string, n: number): Key => ({
+  pk: subjectKey(subject),
+  sk: `F#${String(n).padStart(8, "0")}`,
+});
+/** All flips of a subject, in order of their number. */
+export const flipRange = (subject: string) => ({ pk: subjectKey(subject), first: "F#", last: "F#~" });
+/** In an OPEN item, in the place of a slot key: look at the job's health. */
+export const HEALTH_NOTE = "health";
 
 /** Spreads the looks of one hour over so many partitions, far above what a minute of any user needs. */
 const OPEN_PARTS = 8;

@@ -145,15 +145,15 @@ const watchFaults = faultsIn("lib/app/watch.ts", [
   ],
   [
     "a slot that is missing is not caught up",
-    "  for (const slotMs of toRun) await catchUp(deps, job, slotMs);\n",
+    "  for (const slotMs of toRun) await catchUp(deps, job, pass, slotMs);\n",
     "",
     LOST,
   ],
   ["a run that is caught up has no note", "  await noteAsk(deps, occurrence, 1);\n", "", LOST],
   [
     "claimed before the look is noted: a slot caught up",
-    '  await noteAsk(deps, occurrence, 1);\n  const token = deps.random.token();\n  const recorded = catchesUpInLine(job);\n  if (recorded && !(await isFirst(deps, occurrence, token))) return;\n  const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded } as const;\n  const outcome = await claimAndSend(deps, ask, token);\n',
-    '  const token = deps.random.token();\n  const recorded = catchesUpInLine(job);\n  if (recorded && !(await isFirst(deps, occurrence, token))) return;\n  const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded } as const;\n  const outcome = await claimAndSend(deps, ask, token);\n  await noteAsk(deps, occurrence, 1);\n',
+    '  await noteAsk(deps, occurrence, 1);\n  const token = deps.random.token();\n  const recorded = catchesUpInLine(job);\n  if (recorded && !(await isFirst(deps, occurrence, token))) return;\n  const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded } as const;\n  const outcome = await claimAndSend(deps, ask, token)',
+    '  const token = deps.random.token();\n  const recorded = catchesUpInLine(job);\n  if (recorded && !(await isFirst(deps, occurrence, token))) return;\n  const ask = { job, occurrence, epoch: 1, trigger: "watchdog", queuedAtMs, recorded } as const;\n  const claimed = await claimAndSend(deps, ask, token);\n  await noteAsk(deps, occurrence, 1);\n  const outcome = await Promise.resolve(claimed)',
     LOST,
   ],
   [
@@ -164,13 +164,13 @@ const watchFaults = faultsIn("lib/app/watch.ts", [
   ],
   [
     "a run that is open at its first look is not looked at",
-    '    } else if (!isTerminal(String(run?.["st"]))) await look(deps, { job, occurrence, run });',
-    "    }",
+    '    if (!isTerminal(String(run?.["st"]))) await look(deps, { job, occurrence, run });\n',
+    "",
     LOST,
   ],
   [
     "a missed slot is not recorded",
-    '    await markAll(deps, job, { slots: row, state: "missed", reason: "nothing dispatched it in time" });\n',
+    '    await markAll(deps, job, { pass, slots: row, state: "missed", reason: "nothing dispatched it in time" });\n',
     "    void row;\n",
     LOST,
   ],
@@ -179,31 +179,31 @@ const watchFaults = faultsIn("lib/app/watch.ts", [
 const lookFaults = faultsIn("lib/app/looks.ts", [
   [
     "a look mends and notes no next one: queued",
-    "  await lookAt(deps, occurrence, { atMs: deps.clock.nowMs() + distanceMs(deps, run) });\n",
+    "  await lookAgain(deps, open, deps.clock.nowMs() + distanceMs(deps, open.run));\n",
     "",
     LOST,
   ],
   [
     "a look mends and notes no next one: running",
-    "  await lookAt(deps, open.occurrence, {\n    atMs: Math.max(leaseOverMs",
-    "  if (leaseOverMs < 0) await lookAt(deps, open.occurrence, {\n    atMs: Math.max(leaseOverMs",
+    "  await lookAgain(deps, open, Math.max(leaseOverMs",
+    "  if (leaseOverMs < 0) await lookAgain(deps, open, Math.max(leaseOverMs",
     LOST,
   ],
   [
     "a look mends and notes no next one: waiting",
-    "  await lookAt(deps, open.occurrence, {\n    atMs: dueMs",
-    "  if (dueMs < 0) await lookAt(deps, open.occurrence, {\n    atMs: dueMs",
+    "  await lookAgain(deps, open, dueMs",
+    "  if (dueMs < 0) await lookAgain(deps, open, dueMs",
     LOST,
   ],
   [
     "a look mends and notes no next one: holder",
-    "    await lookAt(deps, occurrence, { atMs: nowMs + holderDistanceMs(deps, sinceMs) });\n",
+    "    await lookAgain(deps, open, nowMs + holderDistanceMs(deps, sinceMs));\n",
     "",
     LOST,
   ],
   [
     "a look mends and notes no next one: in line",
-    "    await lookAt(deps, occurrence, { atMs: nowMs + distanceMs(deps, run) });\n",
+    "    await lookAgain(deps, open, nowMs + distanceMs(deps, run));\n",
     "",
     LOST,
   ],
@@ -225,7 +225,12 @@ const lookFaults = faultsIn("lib/app/looks.ts", [
     "",
     LOST,
   ],
-  ["a queued run is never sent again", '  await sendAgain(deps, open, run?.["nudgedAtMs"]);\n', "", LOST],
+  [
+    "a queued run is never sent again",
+    '  await sendAgain(deps, open, open.run?.["nudgedAtMs"]);\n  await lookAgain',
+    "  await lookAgain",
+    LOST,
+  ],
   ["a holder is never sent again", "    await sendHolderAgain(deps, open, holder);\n", "", LOST],
   [
     "one in line is never woken by the watchdog",
@@ -253,8 +258,8 @@ const lookFaults = faultsIn("lib/app/looks.ts", [
   ],
   [
     "a parked run is looked at and sent",
-    '  if (state === "parked" || isTerminal(String(state))) return;',
-    "  if (isTerminal(String(state))) return;",
+    '  if (state === "parked" || isTerminal(String(state))) return true;',
+    "  if (isTerminal(String(state))) return true;",
     PARKED,
   ],
   [

@@ -67,6 +67,7 @@ test("a slot that is over is nothing to the watchdog: it costs no write but the 
   env.handle(() => ({ kind: "returned" }));
   await env.deliver(SLOT, ["hourly"]);
   await env.work(env.lastSent());
+  await watchAt(env, "2026-12-31T22:01:00Z");
   env.calls.length = 0;
   await watchAt(env, FIRST_LOOK);
   expect(env.calls.filter((call) => call.startsWith("write"))).toEqual(["write cursor", "write cursor"]);
