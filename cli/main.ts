@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { InvalidInput } from "../lib/core/errors.ts";
+import { addAlert, addAlerts } from "./commands/alerts.ts";
 import { addBackfill } from "./commands/backfill.ts";
 import { addCancel } from "./commands/cancel.ts";
 import { addDev } from "./commands/dev.ts";
@@ -31,6 +32,8 @@ const VERBS = [
   addPause,
   addResume,
   addSkipNext,
+  addAlerts,
+  addAlert,
   addNew,
   addEjectExamples,
 ];

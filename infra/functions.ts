@@ -1,11 +1,16 @@
+import { alarmName } from "../lib/core/alarm.ts";
+import { TEST_ALARM } from "../lib/core/alarms.ts";
 import type { Manifest } from "../lib/core/job.ts";
 import { needsOfPool } from "../lib/core/job-needs.ts";
 import {
+  allow,
+  arnHere,
   getArn,
   placeholder,
   type Resource,
   type Resources,
   ref,
+  type Statement,
   sub,
   type Value,
 } from "./cloudformation.ts";
@@ -162,6 +167,7 @@ const roleOf = ({ deployment, manifest }: FunctionFacts, { kind, pool, name }: F
   const base = { kind, functionName: name, pools: Object.keys(manifest.pools) };
   if (kind === "dead-letters") return roleResource({ ...base, feeds: feedsOfDeadLetters(base.pools) });
   if (kind === "dispatcher") return roleResource({ ...base, more: [toDispatchFailures] });
+  if (kind === "operate") return roleResource({ ...base, more: [ringing(deployment)] });
   if (pool === undefined) return roleResource(base);
   const { permissions, secrets } = needsOfPool(manifest.jobs, pool);
   const { stage } = deployment;
@@ -175,6 +181,10 @@ const roleOf = ({ deployment, manifest }: FunctionFacts, { kind, pool, name }: F
     ],
   });
 };
+
+/** A test of the alerts rings one alarm of ours. */
+const ringing = (deployment: Deployment): Statement =>
+  allow(["cloudwatch:SetAlarmState"], [arnHere("cloudwatch", `alarm:${alarmName(deployment, TEST_ALARM)}`)]);
 
 /** Lambda sends there, with the dispatcher's role, what the dispatcher could not take. */
 const toDispatchFailures = {

@@ -14,8 +14,10 @@ import { countingErrors } from "./counting-errors.ts";
 import { type Mapping, startMapping } from "./event-source-mapping.ts";
 import { scheduledJobs } from "./job-slots.ts";
 import { type LocalScheduler, startLocalScheduler } from "./local-scheduler.ts";
+import { localSecrets } from "./local-secrets.ts";
 import type { Build, ControlStart } from "./messages.ts";
 import { serveOperate, withKey } from "./operate-server.ts";
+import { type PassLoop, startPasses } from "./pass-loop.ts";
 import { ensureQueues, ensureTable } from "./provision.ts";
 import { startQueueGauge } from "./queue-gauge.ts";
 import {
@@ -30,12 +32,11 @@ import {
   REGION,
 } from "./resources.ts";
 import { readManifest, stackConfig } from "./stack-config.ts";
-import { startWatchdog } from "./watchdog-loop.ts";
 
 /** Lambda waits a minute, then two; nobody in front of a laptop does. */
 const RETRY_WAITS_MS = [1_000, 2_000];
 /** A minute on AWS, where each pass has its price; here what a kill has left behind is found at once. */
-const WATCH_EVERY_MS = 5_000;
+const PASS_EVERY_MS = 5_000;
 const DEAD_LETTERS_TIMEOUT_MS = 30_000;
 const POLL_SECONDS = 1;
 
@@ -54,13 +55,16 @@ interface Room {
   readonly clients: Clients;
 }
 
-const versionOf = async ({ start, clients }: Room, build: Build): Promise<Version> => {
+const versionOf = async ({ start, clients, host }: Room, build: Build): Promise<Version> => {
   const manifest = readManifest(build.manifestFile);
   await Promise.all([
     ensureQueues(clients.sqs, start.endpoints.sqs, queueSpecs(manifest)),
     ensureTable(clients.dynamodb),
   ]);
-  return { manifest, stack: composeStack(stackConfig(start.endpoints, manifest), manifest) };
+  const local = { secret: localSecrets(), say: host.note };
+  const stack = composeStack(stackConfig(start.endpoints, manifest), manifest, local);
+  for (const { name, why } of stack.absentChannels) host.note(`alerts go to no ${name} here: ${why}`);
+  return { manifest, stack };
 };
 
 interface NamedQueue {
@@ -175,13 +179,15 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
   const dispatcher = dispatcherInvoke(room, () => version);
   let mappings = deadLetterMappings(room, version);
   let scheduler = schedulerOf(version, dispatcher);
-  const startWatching = () =>
-    startWatchdog(() => version.stack.watchdog(), {
-      everyMs: WATCH_EVERY_MS,
-      timers,
-      report: host.note,
-    });
-  let watchdog = startWatching();
+  const startWatching = (): readonly PassLoop[] => {
+    const { watchdog, notifier } = version.stack;
+    const report = host.note;
+    return [
+      startPasses(watchdog, { who: "watchdog", everyMs: PASS_EVERY_MS, timers, report }),
+      startPasses(() => notifier({}), { who: "notifier", everyMs: PASS_EVERY_MS, timers, report }),
+    ];
+  };
+  let watching = startWatching();
   let gauge = gaugeOf(room, version);
   const operate = await serveOperate(
     createServer(),
@@ -193,11 +199,11 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
     reload: async (build) => {
       // All that can fail comes first: the old version goes on until the new one is complete.
       const next = await versionOf(room, build);
-      await watchdog.stop();
+      await Promise.all(watching.map((loop) => loop.stop()));
       version = next;
       scheduler = schedulerOf(version, dispatcher, scheduler.stop());
       // A pass at once: it renews the definitions in the table.
-      watchdog = startWatching();
+      watching = startWatching();
       await Promise.all(mappings.map((mapping) => mapping.stop()));
       mappings = deadLetterMappings(room, version);
       gauge.stop();
@@ -209,7 +215,7 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
       await Promise.all([
         operate.close(),
         dispatcher.stop(),
-        watchdog.stop(),
+        ...watching.map((loop) => loop.stop()),
         ...mappings.map((mapping) => mapping.stop()),
       ]);
     },

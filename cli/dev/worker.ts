@@ -1,13 +1,13 @@
-import { existsSync, readFileSync } from "node:fs";
 import { localNeeds } from "../../lib/adapters/secrets/local-needs.ts";
 import { systemClock, systemTimers } from "../../lib/adapters/system/system.ts";
-import { composeStack } from "../../lib/compose/stack.ts";
+import { workerFunction } from "../../lib/compose/functions.ts";
 import type { Manifest } from "../../lib/core/job.ts";
 import { needsOfPool } from "../../lib/core/job-needs.ts";
 import { type Host, type Running, runChild } from "./child.ts";
 import { makeClients, sqsSource } from "./clients.ts";
 import { countingErrors } from "./counting-errors.ts";
 import { startMapping } from "./event-source-mapping.ts";
+import { readDotenv } from "./local-secrets.ts";
 import type { WorkerStart } from "./messages.ts";
 import { ensureQueues } from "./provision.ts";
 import {
@@ -30,8 +30,7 @@ const POLL_SECONDS = 1;
 
 /** What a deployment takes from its template and from AWS's stores of secrets comes from the shell and `.env` here. */
 const adoptNeeds = ({ jobs }: Manifest, pool: string, host: Host): void => {
-  const dotenv = existsSync(".env") ? readFileSync(".env", "utf8") : "";
-  const { variables, missing } = localNeeds(needsOfPool(jobs, pool), dotenv, process.env, STAGE);
+  const { variables, missing } = localNeeds(needsOfPool(jobs, pool), readDotenv(), process.env, STAGE);
   Object.assign(process.env, variables);
   for (const name of missing)
     host.note(`the secret ${name} is neither in .env nor in the environment; handlers find it unset`);
@@ -41,8 +40,11 @@ const adoptNeeds = ({ jobs }: Manifest, pool: string, host: Host): void => {
 const begin = async ({ endpoints, build, pool }: WorkerStart, host: Host): Promise<Running> => {
   const manifest = readManifest(build.manifestFile);
   adoptNeeds(manifest, pool, host);
-  const stack = composeStack(stackConfig(endpoints, manifest), manifest);
-  const worker = stack.worker({ pool, jobsFile: build.jobsFile, isolation: "process" });
+  const worker = workerFunction(stackConfig(endpoints, manifest), manifest, {
+    pool,
+    jobsFile: build.jobsFile,
+    isolation: "process",
+  });
   const { sqs } = makeClients(endpoints);
   await Promise.all([
     worker.ready(),

@@ -9,6 +9,8 @@ import { weComChannel } from "../adapters/channels/wecom.ts";
 import { systemClock } from "../adapters/system/system.ts";
 import type { Route } from "../app/deliver.ts";
 import { type AlertsConfig, type ChannelDefinition, secretsOf, topicsOf } from "../core/alert-channels.ts";
+import type { TextContext } from "../core/alert-text.ts";
+import type { AbsentChannel } from "../ports/bell.ts";
 import type { Channel } from "../ports/channel.ts";
 import type { StackConfig } from "./config.ts";
 
@@ -93,25 +95,56 @@ export interface LocalAlerts {
   readonly say: (line: string) => void;
 }
 
-/**
- * Each configured channel with its topics. In the embedded stack those whose secrets are on this machine, and the
- * terminal, which hears everything.
- */
-export const routesOf = (
-  config: StackConfig,
-  alerts: AlertsConfig,
-  local?: LocalAlerts,
-): readonly Route[] => {
-  const { stage } = config;
-  const context = { stage, ...(alerts.link !== undefined && { link: alerts.link }) };
-  const secret: SecretReader =
-    local === undefined ? deployedSecrets(alerts, config) : async (variable) => local.secret(variable) ?? "";
-  const deps: ChannelDeps = { context, clock: systemClock, secret };
-  const routes = alerts.channels.flatMap((definition): Route[] => {
-    const isHere = local === undefined || secretsOf(definition).every((each) => local.secret(each));
-    const channel = isHere ? channelOf(deps, definition, config) : undefined;
+export interface Routes {
+  readonly routes: readonly Route[];
+  /** Configured channels that tell nothing here. */
+  readonly absent: readonly AbsentChannel[];
+}
+
+/** Why it cannot tell anything in the embedded stack. */
+const whyAbsent = (definition: ChannelDefinition, { secret }: LocalAlerts): string | undefined => {
+  if (definition.kind === "email") return "only a deployed stage sends e-mail";
+  const missing = secretsOf(definition).filter((variable) => !secret(variable));
+  return missing.length === 0
+    ? undefined
+    : `${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} neither in .env nor in the environment`;
+};
+
+/** Each configured channel with its topics. */
+export const deployedRoutes = (config: StackConfig, alerts: AlertsConfig): readonly Route[] => {
+  const deps = {
+    context: contextOf(config, alerts),
+    clock: systemClock,
+    secret: deployedSecrets(alerts, config),
+  };
+  return alerts.channels.flatMap((definition): Route[] => {
+    const channel = channelOf(deps, definition, config);
     return channel === undefined ? [] : [{ channel, topics: topicsOf(alerts, definition.name) }];
   });
-  if (local === undefined) return routes;
-  return [{ channel: terminalChannel(context, local.say), topics: ["notify", "page"] }, ...routes];
 };
+
+/** In the embedded stack: the channels whose secrets are on this machine, and the terminal, which hears everything. */
+export const localRoutes = (config: StackConfig, alerts: AlertsConfig, local: LocalAlerts): Routes => {
+  const context = contextOf(config, alerts);
+  const deps: ChannelDeps = {
+    context,
+    clock: systemClock,
+    secret: async (variable) => local.secret(variable) ?? "",
+  };
+  const terminal: Route = { channel: terminalChannel(context, local.say), topics: ["notify", "page"] };
+  const routes = [terminal];
+  const absent: AbsentChannel[] = [];
+  for (const definition of alerts.channels) {
+    const { name } = definition;
+    const why = whyAbsent(definition, local);
+    const channel = why === undefined ? channelOf(deps, definition, config) : undefined;
+    if (channel === undefined) absent.push({ name, why: why ?? "it has no topic" });
+    else routes.push({ channel, topics: topicsOf(alerts, name) });
+  }
+  return { routes, absent };
+};
+
+const contextOf = ({ stage }: StackConfig, { link }: AlertsConfig): TextContext => ({
+  stage,
+  ...(link !== undefined && { link }),
+});

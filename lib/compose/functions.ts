@@ -1,5 +1,6 @@
 import { makeThreadAttempts } from "../adapters/thread/thread-attempts.ts";
 import { judgeDeadLetter } from "../app/dead-letters.ts";
+import type { Route } from "../app/deliver.ts";
 import { dispatch } from "../app/dispatch.ts";
 import { watch } from "../app/watch.ts";
 import { work } from "../app/work.ts";
@@ -11,7 +12,7 @@ import { redispatchEach } from "../inbound/dispatch-failures.ts";
 import { type NotifierDeps, notifierHandler } from "../inbound/notifier.ts";
 import { shell } from "../inbound/shell.ts";
 import { type SqsHandler, settleEach } from "../inbound/sqs.ts";
-import { type LocalAlerts, routesOf } from "./channels.ts";
+import { deployedRoutes } from "./channels.ts";
 import type { StackConfig } from "./config.ts";
 import { type Clients, composeDeps, queueUrlFinder } from "./deps.ts";
 
@@ -83,20 +84,24 @@ export const watchdogFunction = (config: StackConfig, manifest: Manifest) => {
   });
 };
 
-/** What the notifier is made of; also for whoever tests the channels. */
-export const notifierDeps = (config: StackConfig, manifest: Manifest, local?: LocalAlerts): NotifierDeps => {
-  const alerts = manifest.alerts ?? NO_ALERTS;
+/** What the notifier is made of. @param routes the channels with their topics */
+export const notifierDeps = (
+  config: StackConfig,
+  manifest: Manifest,
+  routes: readonly Route[],
+): NotifierDeps => {
+  const { quietHours } = manifest.alerts ?? NO_ALERTS;
   const definitions = new Map(alarmsOf(manifest).map((each) => [alarmName(config, each.key), each]));
   return {
     ...composeDeps(config, manifest),
-    routes: routesOf(config, alerts, local),
+    routes,
     definitionOf: (name) => definitions.get(name),
-    ...(alerts.quietHours !== undefined && { quietHours: alerts.quietHours }),
+    ...(quietHours !== undefined && { quietHours }),
   };
 };
 
 /** Invoked by SNS with alarms, and once a minute. */
-export const notifierFunction = (config: StackConfig, manifest: Manifest, local?: LocalAlerts) => {
-  const deps = notifierDeps(config, manifest, local);
+export const notifierFunction = (config: StackConfig, manifest: Manifest) => {
+  const deps = notifierDeps(config, manifest, deployedRoutes(config, manifest.alerts ?? NO_ALERTS));
   return shell(deps.journal, notifierHandler(deps));
 };

@@ -1,20 +1,47 @@
 import { makeInspect } from "../app/inspect.ts";
+import { makeListAlerts } from "../app/list-alerts.ts";
 import { makeOperator } from "../app/operator.ts";
 import { makeRunByHand } from "../app/run-by-hand.ts";
 import { makeSeriesActs } from "../app/series-acts.ts";
+import { makeTestAlert } from "../app/test-alert.ts";
+import { alarmName } from "../core/alarm.ts";
+import { testReason } from "../core/alarm-change.ts";
+import { TEST_ALARM } from "../core/alarms.ts";
+import { channelsOf, NO_ALERTS } from "../core/alert-channels.ts";
 import type { Manifest } from "../core/job.ts";
 import { operateRouter } from "../inbound/operate/router.ts";
+import type { Bell } from "../ports/bell.ts";
 import type { StackConfig } from "./config.ts";
 import { composeDeps } from "./deps.ts";
 
+/** Rung by a test alone; its client is loaded then. */
+const deployedBell = (config: StackConfig, manifest: Manifest): Bell => {
+  const alerts = manifest.alerts ?? NO_ALERTS;
+  const alarm = alarmName(config, TEST_ALARM);
+  return {
+    name: `alarm ${alarm}`,
+    channels: (topic) => channelsOf(alerts, topic),
+    ring: async (topic, id) => {
+      const { ringAlarm } = await import("../adapters/cloudwatch/ring-alarm.ts");
+      await ringAlarm({ region: config.region, alarm, reason: testReason(topic, id) });
+    },
+  };
+};
+
 /** The router that whoever looks or acts goes through. Who may pass is decided before it. */
-export const operateApp = (config: StackConfig, manifest: Manifest) => {
+export const operateApp = (
+  config: StackConfig,
+  manifest: Manifest,
+  bell: Bell = deployedBell(config, manifest),
+) => {
   const deps = composeDeps(config, manifest);
   return operateRouter({
     inspect: makeInspect(deps),
     runByHand: makeRunByHand(deps),
     operator: makeOperator(deps),
     series: makeSeriesActs(deps),
+    listAlerts: makeListAlerts(deps),
+    testAlert: makeTestAlert({ ...deps, bell }),
     jobs: deps.jobs,
     clock: deps.clock,
     report: (error) =>

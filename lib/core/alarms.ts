@@ -37,6 +37,9 @@ export const alarmsOf = (
   }));
 };
 
+/** The alarm that `belfry alert test` rings: it tells of nothing that lasts, so it is over again by itself. */
+export const TEST_ALARM = "poison-messages";
+
 /** An alarm but for what most have in common: at least one, in the last minute. */
 type Draft = Pick<AlarmDefinition, "key" | "metrics" | "meaning" | "remedy"> &
   Partial<Omit<AlarmDefinition, "periodS" | "datapointsToAlarm" | "evaluationPeriods">> & {

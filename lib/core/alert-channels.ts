@@ -46,6 +46,10 @@ export const topicsOf = ({ topics }: AlertsConfig, channel: string): readonly Al
   return topics.page.includes(channel) ? ["page"] : [];
 };
 
+/** Names of the channels that hear of a topic. */
+export const channelsOf = (alerts: AlertsConfig, topic: AlertTopic): readonly string[] =>
+  alerts.channels.map(({ name: each }) => each).filter((each) => topicsOf(alerts, each).includes(topic));
+
 /** The variables that hold a channel's secrets. */
 export const secretsOf = (channel: ChannelDefinition): readonly string[] => {
   switch (channel.kind) {

@@ -81,6 +81,19 @@ export const deliveryIn = (item: Item, channel: string): Delivery | undefined =>
   };
 };
 
+/** Of every channel that has been tried, by name. */
+export const deliveriesIn = (item: Item): readonly (readonly [channel: string, delivery: Delivery])[] => {
+  const prefix = deliveryAttribute("");
+  return Object.keys(item)
+    .filter((name) => name.startsWith(prefix))
+    .sort()
+    .flatMap((name) => {
+      const channel = name.slice(prefix.length);
+      const delivery = deliveryIn(item, channel);
+      return delivery === undefined ? [] : [[channel, delivery] as const];
+    });
+};
+
 /** Is the channel through with it, told or not? */
 export const isSettled = (delivery: Delivery | undefined): boolean =>
   delivery?.toldAtMs !== undefined || delivery?.gaveUpAtMs !== undefined;

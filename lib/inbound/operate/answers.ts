@@ -1,4 +1,5 @@
 import type { BackfillPlan } from "../../app/backfill.ts";
+import type { AlertView } from "../../app/list-alerts.ts";
 import type { JobSummary } from "../../app/list-jobs.ts";
 import type { SeriesView } from "../../app/series-view.ts";
 import type { Json } from "../../core/json.ts";
@@ -93,4 +94,9 @@ export interface RetryDeadAnswer {
 /** `GET /v1/series` */
 export interface SeriesListAnswer {
   readonly series: readonly SeriesView[];
+}
+
+/** `GET /v1/alerts`, newest first */
+export interface AlertsAnswer {
+  readonly alerts: readonly AlertView[];
 }

@@ -14,6 +14,7 @@ import { isTerminal, type RunView } from "../../core/run.ts";
 import { shortIsoOf } from "../../core/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { addActRoutes } from "./act-routes.ts";
+import { type AlertDeps, addAlertRoutes } from "./alert-routes.ts";
 import type { AcceptedAnswer, DryRunAnswer, JobsAnswer, RunAnswer, RunsAnswer } from "./answers.ts";
 import { bodyOf } from "./body.ts";
 import { answerError } from "./problems.ts";
@@ -21,7 +22,7 @@ import { checked, JOB_RUN_QUERY, NEXT_QUERY, RUN_QUERY, RUN_REQUEST, RUNS_QUERY 
 import { addSeriesRoutes } from "./series-routes.ts";
 import { readTime } from "./times.ts";
 
-export interface OperateDeps {
+export interface OperateDeps extends AlertDeps {
   readonly inspect: Inspect;
   readonly runByHand: (request: RunByHandRequest) => Promise<RunByHandAnswer>;
   readonly operator: Operator;
@@ -178,6 +179,7 @@ export const operateRouter = (deps: OperateDeps): Hono => {
   addRunRoutes(app, deps);
   addActRoutes(app, deps);
   addSeriesRoutes(app, deps);
+  addAlertRoutes(app, deps);
   app.notFound((context) =>
     answerError(context, new InvalidInput("unknown_route", "there is nothing at this address")),
   );

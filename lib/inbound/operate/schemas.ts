@@ -58,6 +58,11 @@ const reason = v.pipe(
   v.maxLength(200, "must be at most 200 characters"),
 );
 
+export const ALERTS_QUERY = v.strictObject({ limit: v.optional(wholeNumber(1, 1_000)) });
+export const ALERT_TEST_REQUEST = v.strictObject({
+  topic: v.optional(v.picklist(["notify", "page"], "must be notify or page")),
+});
+
 export const NO_REQUEST = v.strictObject({});
 export const CANCEL_REQUEST = v.strictObject({ reason: v.optional(reason) });
 export const PAUSE_REQUEST = v.strictObject({ reason, until: v.optional(time) });

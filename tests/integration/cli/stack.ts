@@ -9,12 +9,17 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
 import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
+import { type DeliverDeps, deliver } from "../../../lib/app/deliver.ts";
 import { makeInspect } from "../../../lib/app/inspect.ts";
+import { makeListAlerts } from "../../../lib/app/list-alerts.ts";
 import { makeOperator } from "../../../lib/app/operator.ts";
+import { putAlert } from "../../../lib/app/outbox.ts";
 import { makeRunByHand } from "../../../lib/app/run-by-hand.ts";
 import { runOfSeriesEnded } from "../../../lib/app/series.ts";
 import { makeSeriesActs } from "../../../lib/app/series-acts.ts";
 import { storeAside } from "../../../lib/app/side.ts";
+import { makeTestAlert } from "../../../lib/app/test-alert.ts";
+import { testAlert } from "../../../lib/core/alarm-change.ts";
 import { subjectInPartitionKey } from "../../../lib/core/items.ts";
 import type { JobDefinition } from "../../../lib/core/job.ts";
 import { jobList } from "../../../lib/core/job-list.ts";
@@ -25,8 +30,22 @@ import { EMBEDDED_TIMINGS } from "../../../lib/core/settings.ts";
 import { type Finish, finish, start, takeOverAndEnd } from "../../../lib/core/transitions.ts";
 import type { Item } from "../../../lib/core/write.ts";
 import { operateRouter } from "../../../lib/inbound/operate/router.ts";
+import type { Bell } from "../../../lib/ports/bell.ts";
 import type { Clock, Timers } from "../../../lib/ports/clock.ts";
 import { jobOf } from "../../unit/inspect/setup.ts";
+
+/** A chat that takes everything, and a pager that this machine has no key for. */
+const bellOn = (deps: Omit<DeliverDeps, "routes">): Bell => ({
+  name: "outbox",
+  channels: (topic) =>
+    topic === "notify" ? ["chat"] : ["chat", { name: "pager", why: "PAGER is not in the environment" }],
+  ring: async (topic, id) => {
+    const send = async () => ({ kind: "taken" }) as const;
+    const channel = { name: "chat", alertsPerMessage: 1, send };
+    await putAlert(deps.table, testAlert(topic, id, deps.clock.nowMs()));
+    await deliver({ ...deps, routes: [{ channel, topics: ["notify", "page"] }] });
+  },
+});
 
 /** How the scripted worker ends every run of the job; `nothing` = the message is never handled. */
 type End = Finish["state"] | "parked" | "nothing";
@@ -121,7 +140,16 @@ export const startStack = async () => {
   const inspect = makeInspect({ ...deps, jobs });
   const operator = makeOperator({ ...deps, jobs });
   const series = makeSeriesActs({ ...deps, jobs });
-  const app = operateRouter({ inspect, runByHand: makeRunByHand(deps), operator, series, jobs, clock });
+  const app = operateRouter({
+    inspect,
+    runByHand: makeRunByHand(deps),
+    operator,
+    series,
+    jobs,
+    clock,
+    listAlerts: makeListAlerts(deps),
+    testAlert: makeTestAlert({ ...deps, bell: bellOn(deps) }),
+  });
   const key = "a-key-of-this-test-and-of-no-other-place";
   const asked: string[] = [];
   const onAsked = new Set<() => void>();

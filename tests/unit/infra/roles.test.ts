@@ -55,6 +55,7 @@ test("the code calls its stores by the ports only, so that nothing escapes that 
       "GetSecretValue",
       "Query",
       "SendMessage",
+      "SetAlarmState",
       "UpdateItem",
     ].map((name) => `new ${name}Command(`),
   );
@@ -64,6 +65,20 @@ const actions = (stack: ReturnType<typeof stackOf>, role: string): Record<string
   Object.fromEntries(
     statementsOf(stack.resources[role]).map(({ Action, Resource }) => [Action.join(" "), Resource]),
   );
+
+test("the function of the command line may ring the one alarm that tests the alerts", () => {
+  const { resources } = stackOf([daily]);
+  const ringing = Object.entries(resources).flatMap(([name, resource]) =>
+    resource.Type === "AWS::IAM::Role"
+      ? statementsOf(resource)
+          .filter(({ Action }) => Action.includes("cloudwatch:SetAlarmState"))
+          .map(({ Resource }) => [name, Resource])
+      : [],
+  );
+  expect(ringing).toEqual([
+    ["BelfryOperateRole", [{ "Fn::Sub": expect.stringMatching(/:alarm:notes-prod-poison-messages$/) }]],
+  ]);
+});
 
 test("each role allows that on the table and the queues, its log group, and nothing else", () => {
   const stack = stackOf([daily]);

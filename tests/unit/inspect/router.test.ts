@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { makeInspect } from "../../../lib/app/inspect.ts";
+import { makeListAlerts } from "../../../lib/app/list-alerts.ts";
 import { makeOperator } from "../../../lib/app/operator.ts";
 import type { RunByHandAnswer, RunByHandRequest } from "../../../lib/app/run-by-hand.ts";
 import { makeSeriesActs } from "../../../lib/app/series-acts.ts";
@@ -52,6 +53,8 @@ const serve = (options: Options = {}) => {
     series: makeSeriesActs(deps),
     jobs: fixture.jobs,
     clock: fixture.clock,
+    listAlerts: makeListAlerts(fixture),
+    testAlert: async (topic) => ({ id: "test-1", topic, ok: true, hops: [] }),
     report: (error) => reported.push(error),
   });
   const ask = async (path: string, body?: unknown) => {

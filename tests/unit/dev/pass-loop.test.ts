@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { startWatchdog } from "../../../cli/dev/watchdog-loop.ts";
+import { startPasses } from "../../../cli/dev/pass-loop.ts";
 import { handClock } from "./hand-clock.ts";
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -8,13 +8,13 @@ test("passes follow each other at their distance, never two at once, and failure
   const clock = handClock("2026-10-08T02:00:00Z");
   const passes: PromiseWithResolvers<void>[] = [];
   const lines: string[] = [];
-  const loop = startWatchdog(
+  const loop = startPasses(
     () => {
       const pass = Promise.withResolvers<void>();
       passes.push(pass);
       return pass.promise;
     },
-    { everyMs: 5_000, timers: clock, report: (line) => lines.push(line) },
+    { who: "watchdog", everyMs: 5_000, timers: clock, report: (line) => lines.push(line) },
   );
   expect(passes).toHaveLength(1);
   clock.advance(60_000);
