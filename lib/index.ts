@@ -8,8 +8,48 @@ import type { TimeZone } from "./core/time-zones.ts";
 export { PermanentError, RetryAfter } from "./core/authoring.ts";
 export { at, every } from "./core/schedule/expressions.ts";
 
+/** One of the parts that a run is split into. */
+export interface Shard<ShardInput = Json | undefined> {
+  /** From 0. */
+  readonly index: number;
+  /** How many the run has. */
+  readonly count: number;
+  /** As listed; where `shards` is a number, the index as text. */
+  readonly key: string;
+  /** As listed; undefined where the list gives none, and where `shards` is a number. */
+  readonly input: ShardInput;
+}
+
+/** An entry of a list of shards: a key of its own within the run, and what its handler gets with it. */
+export type ShardEntry<ShardInput = Json | undefined> =
+  | string
+  | { readonly key: string; readonly input?: ShardInput };
+
+/** How many shards a run has, or a function that lists them, whole or one by one. */
+export type Shards<Input> =
+  | number
+  | ((ctx: JobContext<Input>) => ShardList | Promise<ShardList | Outcome> | Outcome);
+
+type ShardList = Iterable<ShardEntry<unknown>> | AsyncIterable<ShardEntry<unknown>>;
+
+type EntryOf<List> = List extends Iterable<infer Entry> | AsyncIterable<infer Entry> ? Entry : never;
+type InputOfEntry<Entry> = Entry extends { readonly input?: infer ShardInput } ? ShardInput : undefined;
+/** What `ctx.shard` is, by what the job's `shards` is. */
+export type ShardOf<Of> = undefined extends Of
+  ? undefined
+  : Of extends (...args: never) => infer List
+    ? Shard<InputOfEntry<EntryOf<Awaited<List>>>>
+    : Shard<undefined>;
+
+/** What `join` is given, when all shards of the run are over. */
+export interface JoinContext<Input = Json> extends JobContext<Input> {
+  readonly shards: { readonly total: number; readonly done: number; readonly failed: number };
+}
+
 /** What one attempt of a handler is given. Its functions need no `this`, so it can be taken apart. */
-export interface JobContext<Input = Json> {
+export interface JobContext<Input = Json, OneShard = undefined> {
+  /** In a job with `shards`, the part of the run that this call is for; undefined in any other, in `shards` and in `join`. */
+  readonly shard: OneShard;
   /** The run's own input, else the job's; with a `schema`, what the schema made of it. */
   readonly input: Input;
   /** The instant the schedule names, whenever the attempt really runs; for a run by hand, when it was asked for. */
@@ -72,7 +112,7 @@ export interface JobContext<Input = Json> {
 }
 
 /** A job's options; docs/jobs.md has them all with their defaults. */
-export interface JobOptions<Input, Output> {
+export interface JobOptions<Input, Output, Of extends Shards<Output> | undefined = undefined> {
   readonly name?: string;
   readonly description?: string;
   readonly owner?: string;
@@ -114,8 +154,16 @@ export interface JobOptions<Input, Output> {
   readonly secrets?: { readonly [variable: string]: string };
   /** Former names, the oldest first. */
   readonly renamedFrom?: string | readonly string[];
-  /** What it returns is the run's result, as JSON carries it. */
-  readonly handler: (ctx: JobContext<NoInfer<Output>>) => unknown;
+  /** Splits each run into so many parts, or into those that the function lists; `handler` is called for each. */
+  readonly shards?: Of;
+  /** At most so many shards of a run at once; default: as many as the pool takes. */
+  readonly maxInFlight?: number;
+  /** So many shards, or a share such as `'2 %'`, may fail without failing the run; default 0. */
+  readonly toleratedFailures?: number | `${number} %` | `${number}%`;
+  /** Called once, when all shards are over and no more failed than may. What it returns is the run's result. */
+  readonly join?: (ctx: JoinContext<NoInfer<Output>>) => unknown;
+  /** What it returns is the run's result, as JSON carries it; of a shard nothing is kept. */
+  readonly handler: (ctx: JobContext<NoInfer<Output>, ShardOf<NoInfer<Of>>>) => unknown;
 }
 
 /** An IAM statement. Every job of the pool gets it, since they share a function. */
@@ -157,8 +205,13 @@ export interface RetryOptions {
 }
 
 /** The default export of a file in `jobs/`. Nothing is checked here; building the project names every fault at once. */
-export const defineJob = <Input = Json, Output = Input>(options: JobOptions<Input, Output>): Job =>
-  markJob(options);
+export const defineJob = <
+  Input = Json,
+  Output = Input,
+  const Of extends Shards<Output> | undefined = Shards<Output> | undefined,
+>(
+  options: JobOptions<Input, Output, Of>,
+): Job => markJob(options);
 
 export interface ConfigOptions {
   /** Names of the deployments. */

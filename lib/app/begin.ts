@@ -1,3 +1,4 @@
+import { phaseOf } from "../core/fan-out.ts";
 import { runIdOf } from "../core/identity.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { isTerminal } from "../core/run.ts";
@@ -12,6 +13,7 @@ import {
 } from "../core/transitions.ts";
 import type { Item } from "../core/write.ts";
 import type { Settlement } from "../ports/run-queue.ts";
+import { joinIfFull } from "./join.ts";
 import { isLocked, listedInLock, release } from "./lock-keeper.ts";
 import { fitsInline } from "./side.ts";
 import { tellEnd } from "./tell-end.ts";
@@ -84,14 +86,7 @@ const refused = async (
   if (state === "waiting" && Number(item?.["nextAttemptAtMs"]) > nowMs) {
     return settled({ kind: "return", afterMs: Number(item?.["nextAttemptAtMs"]) - nowMs });
   }
-  if (state === "running" && item !== undefined) {
-    if (Number(item["leaseUntilMs"]) < nowMs - deps.timings.clockBoundMs) return takeOver(deps, visit, item);
-    // Live elsewhere. One return per attempt, not one per lease: the watchdog is the fast way back.
-    return settled({
-      kind: "return",
-      afterMs: job.timeoutMs + deps.timings.leaseMs + deps.timings.clockBoundMs,
-    });
-  }
+  if (state === "running" && item !== undefined) return meetRunning(deps, visit, item);
   if (state === undefined && (await adoptFromLock(deps, visit))) return "again";
   if (state === undefined && (!isLocked(job) || message.epoch > 1)) {
     // The claim or the retry made the record, and only its retention removes it.
@@ -99,6 +94,18 @@ const refused = async (
     return settled(DELETE);
   }
   return "again";
+};
+
+const meetRunning = async (deps: WorkDeps, visit: Visit, item: Item): Promise<Beginning | "again"> => {
+  const { leaseMs, clockBoundMs } = deps.timings;
+  if (phaseOf(item) === "shards") {
+    // Nobody holds it: its shards are on their way, or over.
+    await joinIfFull(deps, visit, item);
+    return settled(DELETE);
+  }
+  if (Number(item["leaseUntilMs"]) < deps.clock.nowMs() - clockBoundMs) return takeOver(deps, visit, item);
+  // Live elsewhere. One return per attempt, not one per lease: the watchdog is the fast way back.
+  return settled({ kind: "return", afterMs: visit.job.timeoutMs + leaseMs + clockBoundMs });
 };
 
 /**

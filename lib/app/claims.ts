@@ -1,3 +1,4 @@
+import { phaseOf } from "../core/fan-out.ts";
 import { type Occurrence, runIdOf } from "../core/identity.ts";
 import { runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
@@ -30,6 +31,7 @@ import {
   releaseEnded,
   wakeWaiters,
 } from "./lock-keeper.ts";
+import { cancelOpenShards } from "./stop-shards.ts";
 
 /** An occurrence that should run. */
 export interface Ask {
@@ -237,6 +239,11 @@ const replaceHolder = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> =
   const nowMs = deps.clock.nowMs();
   const asked = await deps.table.write(askToStop(occurrence, holder.epoch, nowMs));
   const state = asked.item?.["st"];
+  // Nobody holds it who could be asked. Over now, or on its way to its end: the next look sees which.
+  if (phaseOf(asked.item) === "shards") {
+    await cancelOpenShards(deps, { occurrence, run: asked.item }, "replaced");
+    return AGAIN;
+  }
   if (asked.written || state === "parked" || state === "running") return join(deps, refusal);
   await deps.table.write(
     markCancelled({

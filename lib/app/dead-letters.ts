@@ -1,9 +1,10 @@
 import { InvalidInput } from "../core/errors.ts";
+import { phaseOf } from "../core/fan-out.ts";
 import { type Occurrence, runIdOf } from "../core/identity.ts";
 import { expiresAtS, poisonKey, runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { markDead, markNeverStarted } from "../core/marks.ts";
-import { dueMsOf, parseMessage, type RunMessage } from "../core/message.ts";
+import { dueMsOf, parseMessage, type RunMessage, type ShardMessage } from "../core/message.ts";
 import { isTerminal } from "../core/run.ts";
 import type { ShortError } from "../core/transitions.ts";
 import { type Item, set } from "../core/write.ts";
@@ -11,6 +12,7 @@ import type { Settlement } from "../ports/run-queue.ts";
 import type { Deps } from "./deps.ts";
 import { isLocked, release } from "./lock-keeper.ts";
 import { lookAt } from "./looks.ts";
+import { meetShard } from "./shard.ts";
 import { tellEnd } from "./tell-end.ts";
 
 type DeadLetterDeps = Omit<Deps, "timers">;
@@ -81,11 +83,21 @@ export const judgeDeadLetter = async (deps: DeadLetterDeps, message: RunMessage)
   const letter = { job, occurrence, message, run };
   if (Number(run?.["ep"] ?? 0) > message.epoch || isTerminal(state)) return drop(deps, letter);
   if (state === "parked") return DELETE;
+  if (message.shard !== undefined) return judgeShard(deps, letter, message.shard);
+  // Its shards are on their way, and the last of them asks for the run again.
+  if (phaseOf(run) === "shards") return DELETE;
   if (run?.["fence"] === undefined) return judgeNeverStarted(deps, letter);
   const { clockBoundMs } = deps.timings;
   const live = state === "running" && Number(run["leaseUntilMs"]) + clockBoundMs >= deps.clock.nowMs();
   if (live) return { kind: "return" };
   return usedUp(job, run) ? end(deps, letter) : sendBack(deps, letter);
+};
+
+/** A shard is judged by its bucket, as its run is by its record. */
+const judgeShard = async (deps: DeadLetterDeps, letter: Letter, shard: ShardMessage): Promise<Settlement> => {
+  const visit = { job: letter.job, occurrence: letter.occurrence, message: letter.message };
+  const met = await meetShard(deps, { ...visit, token: deps.random.token() }, shard);
+  return met ?? sendBack(deps, letter);
 };
 
 const drop = async (deps: DeadLetterDeps, { job, occurrence, message }: Letter): Promise<Settlement> => {

@@ -1,9 +1,9 @@
 import { Conflict } from "../core/errors.ts";
 import { takeFenced } from "../core/fenced.ts";
+import type { Occurrence } from "../core/identity.ts";
 import { CHECKPOINT, effectName, effectRange } from "../core/items.ts";
 import type { Json } from "../core/json.ts";
 import { checkEffectCount, type Effect, MAX_EFFECTS } from "../core/kept.ts";
-import type { Holding } from "../core/transitions.ts";
 import { type Change, type Item, remove, set } from "../core/write.ts";
 import type { AttemptServices } from "../ports/attempts.ts";
 import { repeated } from "./repeated.ts";
@@ -11,15 +11,24 @@ import type { WorkDeps } from "./visit.ts";
 
 type KeptDeps = Pick<WorkDeps, "table" | "clock">;
 
+/** Whose things they are: a run's, or with a scope one of its shards'. */
+export interface Keeper {
+  readonly occurrence: Occurrence;
+  /** Of the attempt; rises from one to the next. */
+  readonly fence: number;
+  /** What the names of all that is kept begin with. */
+  readonly scope?: string;
+}
+
 /** Takes an item of the run over, with or without changes; see lib/core/fenced.ts. */
 type Take = (name: string, changes?: readonly Change[]) => Promise<Item>;
 
-const taker = ({ table, clock }: KeptDeps, { occurrence, fence }: Holding): Take => {
+const taker = ({ table, clock }: KeptDeps, { occurrence, fence, scope = "" }: Keeper): Take => {
   let turns = 0;
   return (name, changes) => {
     const n = ++turns;
     return repeated(async () => {
-      const kept = { occurrence, name, nowMs: clock.nowMs() };
+      const kept = { occurrence, name: scope + name, nowMs: clock.nowMs() };
       const answer = await table.write(takeFenced(kept, { fence, n }, changes));
       const item = answer.item ?? {};
       // Refused by this very write, or a later one of ours: the answer of an earlier copy was lost.
@@ -35,7 +44,7 @@ const jsonIn = (item: Item): Json | undefined => {
 };
 
 /** The first attempt ever of a run finds nothing, and need not look. */
-const isFirst = ({ fence }: Holding): boolean => fence === 1;
+const isFirst = ({ fence }: Keeper): boolean => fence === 1;
 
 type Checkpoint = Pick<AttemptServices, "loadState" | "saveState">;
 
@@ -87,14 +96,14 @@ const changesOf = (effect: Effect): readonly Change[] => {
 
 const makeEffects = (
   { table }: KeptDeps,
-  { occurrence, take, first }: { occurrence: Holding["occurrence"]; take: Take; first: boolean },
+  { occurrence, scope, take, first }: Pick<Keeper, "occurrence" | "scope"> & { take: Take; first: boolean },
 ): Effects => {
   const known = new Map<string, Effect>();
   let keys: Promise<Set<string>> | undefined;
   /** Every key that the run has used so far. It may be some moments old: the limit bounds what is stored, no more. */
   const readKeys = async (): Promise<Set<string>> => {
     if (first) return new Set();
-    const range = effectRange(occurrence);
+    const range = effectRange(occurrence, scope);
     const items = await table.query({ ...range, limit: MAX_EFFECTS });
     return new Set(items.map((item) => String(item["sk"]).slice(range.first.length)));
   };
@@ -125,12 +134,12 @@ const makeEffects = (
 };
 
 /** What this attempt of a run takes over from earlier ones, and leaves to later ones. */
-export const makeKept = (deps: KeptDeps, holding: Holding): Checkpoint & Effects => {
-  const take = taker(deps, holding);
-  const first = isFirst(holding);
+export const makeKept = (deps: KeptDeps, keeper: Keeper): Checkpoint & Effects => {
+  const take = taker(deps, keeper);
+  const first = isFirst(keeper);
   return {
     ...makeCheckpoint(take, first),
-    ...makeEffects(deps, { occurrence: holding.occurrence, take, first }),
+    ...makeEffects(deps, { ...keeper, take, first }),
   };
 };
 

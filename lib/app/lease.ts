@@ -1,6 +1,6 @@
 import type { Progress } from "../core/kept.ts";
 import { stopMarginMs } from "../core/settings.ts";
-import { type Holding, renew } from "../core/transitions.ts";
+import type { Write } from "../core/write.ts";
 import type { RunningAttempt } from "../ports/attempts.ts";
 import type { WorkDeps } from "./visit.ts";
 
@@ -21,8 +21,9 @@ export interface KeptLease {
  */
 export const keepLease = (
   { table, clock, timers, timings }: WorkDeps,
-  holding: Holding,
   held: {
+    /** The write that lengthens the lease, under the condition that it is still ours. */
+    renew(leaseUntilMs: number, progress: Progress | undefined): Write;
     readonly running: RunningAttempt;
     readonly untilMs: number;
     /** Somebody asked the run to stop before this attempt began. */
@@ -50,7 +51,7 @@ export const keepLease = (
   const renewOnce = async (): Promise<void> => {
     if (over) return;
     const wantedMs = clock.nowMs() + timings.leaseMs;
-    const answer = await table.write(renew(holding, wantedMs, held.progress())).catch((error: unknown) => {
+    const answer = await table.write(held.renew(wantedMs, held.progress())).catch((error: unknown) => {
       noAnswer = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
       return undefined;
     });

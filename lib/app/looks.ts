@@ -1,3 +1,4 @@
+import { phaseOf } from "../core/fan-out.ts";
 import { factOf, judgedAtMs } from "../core/health-facts.ts";
 import { isManualKey, type Occurrence, runIdOf } from "../core/identity.ts";
 import { lockKey, OLDEST_DELIVERY_MS, openKey } from "../core/items.ts";
@@ -11,8 +12,9 @@ import { type Item, set, type Value } from "../core/write.ts";
 import { claimAndSend } from "./claims.ts";
 import type { Deps } from "./deps.ts";
 import { isLocked } from "./lock-keeper.ts";
+import { mendShards } from "./mend-shards.ts";
 
-type LookDeps = Pick<Deps, "table" | "queue" | "clock" | "random" | "journal" | "timings">;
+type LookDeps = Pick<Deps, "table" | "queue" | "clock" | "timers" | "random" | "journal" | "timings">;
 
 /** A note that is written while a pass reads must lie ahead of what the pass has read. */
 const SOONEST_LOOK_MS = 5 * SECOND_MS;
@@ -96,11 +98,18 @@ export const look = async (deps: LookDeps, open: OpenRun): Promise<boolean> => {
   if (state === "parked" || isTerminal(String(state))) return true;
   // Also of a job that allows overlap: what was claimed before a deploy changed that is in its lock, and nowhere else.
   if (state === undefined) return lookAtLocked(deps, open);
-  if (state === "running") await lookAtRunning(deps, open);
+  if (state === "running" && phaseOf(open.run) === "shards") await lookAtShards(deps, open);
+  else if (state === "running") await lookAtRunning(deps, open);
   else if (state === "waiting") await lookAtWaiting(deps, open);
   else if (isLocked(open.job)) await lookAtLocked(deps, open);
   else await lookAtQueued(deps, open);
   return true;
+};
+
+const lookAtShards = async (deps: LookDeps, open: OpenRun): Promise<void> => {
+  const { leaseMs, clockBoundMs } = deps.timings;
+  await mendShards(deps, open);
+  await lookAgain(deps, open, deps.clock.nowMs() + leaseMs + clockBoundMs);
 };
 
 const lookAtQueued = async (deps: LookDeps, open: OpenRun): Promise<void> => {
@@ -148,8 +157,12 @@ const lookAtLocked = async (deps: LookDeps, open: OpenRun): Promise<boolean> => 
   const nowMs = deps.clock.nowMs();
   if (holder !== undefined) {
     await sendHolderAgain(deps, open, holder);
-    const sinceMs = nowMs - Math.max(holder.sentAtMs, Number(run?.["contAtMs"] ?? 0));
-    await lookAgain(deps, open, nowMs + holderDistanceMs(deps, sinceMs));
+    const newestMs = Math.max(
+      holder.sentAtMs,
+      Number(run?.["contAtMs"] ?? 0),
+      Number(run?.["joinAtMs"] ?? 0),
+    );
+    await lookAgain(deps, open, nowMs + holderDistanceMs(deps, nowMs - newestMs));
   } else if (known) {
     if (isLocked(job)) await claimAndSend(deps, askOf(deps, open), deps.random.token());
     else await send(deps, open);

@@ -1,4 +1,5 @@
 import { Conflict, InvalidInput } from "../core/errors.ts";
+import { fanOutOf, reopenShards } from "../core/fan-out.ts";
 import { type Occurrence, runIdOf, slotKeyOf } from "../core/identity.ts";
 import { CONTROL_KEY, lockKey, OLDEST_DELIVERY_MS, runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
@@ -6,12 +7,14 @@ import { type Holder, holdersOf, type Waiter, waitersOf } from "../core/lock.ts"
 import { askToStop, dismiss, markCancelled, reopen } from "../core/marks.ts";
 import { isTrigger } from "../core/message.ts";
 import { isTerminal } from "../core/run.ts";
-import { remove, set } from "../core/write.ts";
+import { type Item, remove, set } from "../core/write.ts";
 import { claimAndSend } from "./claims.ts";
 import { pauseEntry, skipEntry } from "./control.ts";
 import type { Deps } from "./deps.ts";
 import { isLocked, mustFitInLine, release } from "./lock-keeper.ts";
 import { noteAsk } from "./looks.ts";
+import { chosenShards } from "./retry-shards.ts";
+import { cancelOpenShards } from "./stop-shards.ts";
 
 type OperatorDeps = Omit<Deps, "timers">;
 
@@ -27,11 +30,36 @@ const refused = (occurrence: Occurrence, state: string, why: string): Conflict =
     `run ${runIdOf(occurrence)} is ${state}: ${why}`,
   );
 
+/** How to open the run again: of one with shards, what is done stays done. */
+const reopening = async (
+  deps: OperatorDeps,
+  occurrence: Occurrence,
+  again: {
+    readonly run: Item | undefined;
+    readonly epoch: number;
+    readonly token: string;
+    readonly shards: readonly string[] | undefined;
+  },
+) => {
+  const { run, epoch, token, shards } = again;
+  const retry = reopen(occurrence, epoch, { token, nowMs: deps.clock.nowMs() });
+  const fan = fanOutOf(occurrence, run);
+  if (fan !== undefined) return reopenShards(retry, shards && (await chosenShards(deps, fan, shards)));
+  if (shards === undefined) return retry;
+  throw new InvalidInput("no_shards", `run ${runIdOf(occurrence)} has no shards`, { field: "shard" });
+};
+
 /**
  * Runs an ended or parked run again, under the identity it has, with a new set of attempts.
- * @throws Conflict when it succeeded, or is not over, or too many wait for the job's lock (`queue_full`)
+ * @param shards of a run that has some: keys of those that failed and are to be tried again; default: all of them
+ * @throws Conflict when it succeeded, or is not over, or too many wait for the job's lock (`queue_full`);
+ *   InvalidInput for a shard that has not failed
  */
-export const retryRun = async (deps: OperatorDeps, { job, occurrence }: Pointed): Promise<void> => {
+export const retryRun = async (
+  deps: OperatorDeps,
+  { job, occurrence }: Pointed,
+  shards?: readonly string[],
+): Promise<void> => {
   const run = await deps.table.get(runKey(occurrence), { consistent: true });
   const state = String(run?.["st"] ?? "queued");
   const epoch = Number(run?.["ep"] ?? 1);
@@ -47,9 +75,10 @@ export const retryRun = async (deps: OperatorDeps, { job, occurrence }: Pointed)
     mustFitInLine(job, await deps.table.get(lockKey(job.subject), { consistent: true }));
   }
   const token = deps.random.token();
+  const wanted = await reopening(deps, occurrence, { run, epoch, token, shards });
   // Noted first: a crash after the next write leaves a queued run whose message nobody sent.
   await noteAsk(deps, occurrence, epoch + 1);
-  const answer = await deps.table.write(reopen(occurrence, epoch, { token, nowMs }));
+  const answer = await deps.table.write(wanted);
   const mine = answer.item?.["own"] === token && answer.item["ep"] === epoch + 1;
   if (!answer.written && !mine) {
     throw refused(occurrence, state, state === "succeeded" ? "it is done" : "it is on its way");
@@ -86,6 +115,10 @@ export const cancelRun = async (
   if (run?.["st"] === undefined) await mustBeClaimed(deps, job, occurrence);
   if (run?.["st"] === "running") {
     const asked = await deps.table.write(askToStop(occurrence, epoch, nowMs));
+    if (await cancelOpenShards(deps, { occurrence, run: asked.item }, reason)) {
+      if (isLocked(job)) await release(deps, { job, occurrence, epoch });
+      return "cancelled";
+    }
     if (asked.written || asked.item?.["st"] === "running") return "stopping";
   }
   const token = deps.random.token();
@@ -168,7 +201,7 @@ export const skipNextSlot = async (deps: OperatorDeps, job: JobDefinition): Prom
 
 /** The acts of a person at the command line or the API, each on the run or the job that is pointed at. */
 export const makeOperator = (deps: OperatorDeps) => ({
-  retry: (pointed: Pointed) => retryRun(deps, pointed),
+  retry: (pointed: Pointed, shards?: readonly string[]) => retryRun(deps, pointed, shards),
   cancel: (pointed: Pointed, reason: string) => cancelRun(deps, pointed, reason),
   dismiss: (pointed: Pointed) => dismissRun(deps, pointed),
   pause: (job: JobDefinition, pause: Parameters<typeof pauseJob>[2]) => pauseJob(deps, job, pause),

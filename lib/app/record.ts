@@ -116,7 +116,7 @@ const fail = async (deps: WorkDeps, ended: Ended, failure: Failure): Promise<Set
 };
 
 /** Nothing loops for ever: a handler that puts its work off more often than that does not see its end. */
-const MAX_SNOOZES = 1_000;
+export const MAX_SNOOZES = 1_000;
 
 const putOff = async (deps: WorkDeps, ended: Ended, waitMs: number): Promise<Settlement> => {
   if (Number(ended.lease.item["snoozes"] ?? 0) >= MAX_SNOOZES) {
@@ -141,11 +141,11 @@ const isMine = ({ visit, holding }: Ended, item: Item | undefined): boolean =>
   item?.["own"] === visit.token && item["fence"] === holding.fence;
 
 /** It was refused for no other reason than that somebody asked the run to stop. */
-const askedToStop = (ended: Ended, { written, item }: WriteAnswer): boolean =>
+export const askedToStop = (ended: Ended, { written, item }: WriteAnswer): boolean =>
   !written && isMine(ended, item) && item?.["cancelAtMs"] !== undefined && item["st"] === "running";
 
 /** Written, or refused by an earlier copy of the same write. */
-const tookEffect = (ended: Ended, { written, item }: WriteAnswer, state: string): boolean =>
+export const tookEffect = (ended: Ended, { written, item }: WriteAnswer, state: string): boolean =>
   written || (isMine(ended, item) && item?.["st"] === state);
 
 /** The run waits, and so does its message; unless somebody asked it to stop meanwhile. */
@@ -222,7 +222,7 @@ const askForNext = async (deps: WorkDeps, { job, message }: Visit): Promise<Sett
 };
 
 /** T5, then the lock, then the next of the series that it belongs to. */
-const close = async (
+export const close = async (
   deps: WorkDeps,
   ended: Ended,
   end: Omit<Finish, "nowMs" | "tries">,
@@ -239,7 +239,7 @@ const close = async (
 };
 
 /** Another attempt has the run by now: this result is refused, and said. */
-const stale = async (deps: WorkDeps, { visit, holding }: Ended): Promise<Settlement> => {
+export const stale = async (deps: WorkDeps, { visit, holding }: Ended): Promise<Settlement> => {
   deps.journal.notice("warn", "stale-result", { runId: runIdOf(visit.occurrence), fence: holding.fence });
   await deps.table.write(countStaleResult(holding.occurrence));
   return { kind: "return" };
@@ -247,7 +247,7 @@ const stale = async (deps: WorkDeps, { visit, holding }: Ended): Promise<Settlem
 
 const progressOf = ({ progress }: Ended) => (progress === undefined ? {} : { progress });
 
-const triesOf = ({ lease, end, endedAtMs }: Ended, error?: string): Value =>
+export const triesOf = ({ lease, end, endedAtMs }: Ended, error?: string): Value =>
   triesWith(lease.item["tries"], {
     ...attemptPlace(lease.item),
     startedAtMs: lease.startedAtMs,
@@ -258,7 +258,7 @@ const triesOf = ({ lease, end, endedAtMs }: Ended, error?: string): Value =>
 
 const SHORT_MESSAGE = 120;
 
-const shortError = ({ name, message }: ErrorFacts): ShortError => ({
+export const shortError = ({ name, message }: ErrorFacts): ShortError => ({
   name: cut(name, 60),
   message: message.length > SHORT_MESSAGE ? `${cut(message, SHORT_MESSAGE)}...` : message,
 });
@@ -266,7 +266,7 @@ const shortError = ({ name, message }: ErrorFacts): ShortError => ({
 /** No half of a character at the end: the table takes none. */
 const cut = (text: string, length: number): string => text.slice(0, length).toWellFormed();
 
-const journalEnd = (
+export const journalEnd = (
   deps: WorkDeps,
   { visit, lease, holding, end, endedAtMs }: Ended,
   after: {

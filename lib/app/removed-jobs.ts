@@ -1,3 +1,4 @@
+import { phaseOf } from "../core/fan-out.ts";
 import { isManualKey, type Occurrence, runIdOf } from "../core/identity.ts";
 import { definitionKey, lockKey } from "../core/items.ts";
 import { holdersOf, releaseHolder, removeWaiter, waitersOf } from "../core/lock.ts";
@@ -6,6 +7,7 @@ import { isTerminal } from "../core/run.ts";
 import type { Item, Write } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
 import { lookAt } from "./looks.ts";
+import { cancelOpenShards } from "./stop-shards.ts";
 
 type RemovedDeps = Pick<Deps, "table" | "clock" | "random" | "journal" | "timings">;
 
@@ -58,7 +60,7 @@ const waitBeforeEndMs = ({ clock, timings }: RemovedDeps, { run, definition }: O
   const nowMs = clock.nowMs();
   const removedAtMs = Number(definition?.["removedAtMs"] ?? nowMs);
   if (nowMs < removedAtMs + timings.firstLookMs) return timings.firstLookMs;
-  if (run?.["st"] !== "running") return 0;
+  if (run?.["st"] !== "running" || phaseOf(run) === "shards") return 0;
   const leaseOverMs = Number(run["leaseUntilMs"]) + timings.clockBoundMs;
   return leaseOverMs < nowMs ? 0 : leaseOverMs - nowMs + timings.leaseMs / 2;
 };
@@ -73,6 +75,9 @@ const end = async (
   deps: RemovedDeps,
   { occurrence, run, definition }: Orphan,
 ): Promise<"cancelled" | "parked" | "refused"> => {
+  if (phaseOf(run) === "shards") {
+    return (await cancelOpenShards(deps, { occurrence, run }, REASON)) ? "cancelled" : "refused";
+  }
   const lost = run?.["st"] === "running";
   const state = lost && isParking(definition) ? "parked" : "cancelled";
   const trigger = isManualKey(occurrence.slotKey) ? "manual" : "schedule";

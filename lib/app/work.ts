@@ -5,6 +5,8 @@ import { MINUTE_MS } from "../core/time.ts";
 import type { Settlement } from "../ports/run-queue.ts";
 import { runAttempt } from "./attempt.ts";
 import { begin } from "./begin.ts";
+import { fanOut, hasShards } from "./fan-out.ts";
+import { workOnShard } from "./shard.ts";
 import { leave, type Visit, type WorkDeps } from "./visit.ts";
 
 /** A message for a job that this code does not know may be a newer job met by older code: look again. */
@@ -23,9 +25,13 @@ export const work = async (deps: WorkDeps, message: RunMessage): Promise<Settlem
     return { kind: "return", afterMs: UNKNOWN_JOB_WAIT_MS };
   }
   const visit = { job, occurrence, message, token: deps.random.token() };
+  if (message.shard !== undefined) return workOnShard(deps, visit, message.shard);
   if (await expired(deps, visit)) return leave(deps, visit);
   const began = await begin(deps, visit);
-  return began.kind === "lease" ? runAttempt(deps, visit, began.lease) : began.settlement;
+  if (began.kind === "settled") return began.settlement;
+  return hasShards(visit, began.lease)
+    ? fanOut(deps, visit, began.lease)
+    : runAttempt(deps, visit, began.lease);
 };
 
 const expired = async (deps: WorkDeps, { job, occurrence, message }: Visit): Promise<boolean> => {

@@ -9,7 +9,10 @@ import type { Key } from "./write.ts";
  * |---|---|---|
  * | RUN | `J#<subject>` / `R#<slotKey>` | one occurrence: its state, fence and lease; a subject's runs by slot; a run by its id |
  * | LOCK | `J#<subject>` / `L` | who occupies a job that does not allow overlap, and who waits |
- * | SIDE | `J#<subject>` / `I#<slotKey>#<name>` | input, result or error too big for RUN (`input`, `result-<fence>`, `error-<fence>`); what attempts hand on (`checkpoint`, `once#<key>`: `{fence, n, value}`) |
+ * | SIDE | `J#<subject>` / `I#<slotKey>#<name>` | input, result or error too big for RUN (`input`, `result-<fence>`, `error-<fence>`); what attempts hand on (`checkpoint`, `once#<key>`: `{fence, n, value}`). Of a shard: the same after `shard#<plan>#<index>#`; and `dead#<plan>#<index>`, why it failed |
+ * | BUCKET | `F#<subject>#<slotKey>#<plan>#<stride>.<bucket>` / `B` | up to 64 shards of a run: which are done, which failed, who has the others |
+ * | PAGE | the same / `P` | their keys and inputs, as the job listed them: `v`, JSON |
+ * | STRIDE | `F#<subject>#<slotKey>#<plan>#<stride>` / `S#<epoch>` | which of up to 64 buckets are complete: `full` |
  * | OPEN | `O#<hour>#<0..7>` / `<instant>#<subject>~<slotKey>` | "look at this run at that instant"; with `health` for a slot key, at the job's health |
  * | SERIES | `J#<subject>` / `B#<kind>` | many runs that were asked for at once, as they are handed out: `backfill`, `retry` |
  * | REGISTRY | `W` / `series` | the series that are not over, and the places that they may take in each pool |
@@ -30,6 +33,11 @@ import type { Key } from "./write.ts";
  * nudgedAtMs nudgedBy nudges startedAtMs attemptAtMs endedAtMs dismissedAtMs trigger reason blockedBy input sideInput
  * result sideResult error sideError tries dup staleResults snoozes cont contAtMs progress series rangeCount rangeFromMs
  * badMonth badKey expiresAtS`. `tries`: the last attempts, each `{n, set?, piece?, startMs, tookMs, outcome, error?}`.
+ * With shards also `ph` (phase), `plan` (fence of the list), `total`, `listed`, `sent`, `chosen`, `full` (strides),
+ * `seen`, `seenAtMs`, `joinAtMs`.
+ * BUCKET: `done`, `failed` (sets of seats), `least` (the attempt set from which on its shards may start), `forgiver`
+ * (fence of the attempt that let failed ones start again), per seat in use `l#<seat>` = `{owner?, leaseUntilMs?, starts,
+ * attempts?, crashes?, snoozes?, pieces?, dueAtMs?}`.
  * ALERT: `v alert atMs badMonth badKey expiresAtS`, and per channel `to#<channel>` = `{attempts, owner, nextAtMs,
  * toldAtMs, gaveUpAtMs, error, refused}`, the owner being the last attempt's.
  * HEALTH: `v rev health untold`, the last two as JSON. FLIP: `v flip atMs expiresAtS`.
@@ -56,14 +64,51 @@ export const sideKey = ({ subject, slotKey }: Occurrence, name: string): Key => 
 export const CHECKPOINT = "checkpoint";
 /** Name in SIDE of a remembered side effect. */
 export const effectName = (key: string): string => `once#${key}`;
-/** Bounds of the sort key for every side effect that a run remembers, both included. */
-export const effectRange = (
-  occurrence: Occurrence,
-): { readonly pk: string; readonly first: string; readonly last: string } => {
-  const { pk, sk } = sideKey(occurrence, "once");
-  // "$" follows "#".
+
+/** Bounds of a sort key. */
+interface KeyRange {
+  readonly pk: string;
+  readonly first: string;
+  readonly last: string;
+}
+
+/** Everything in SIDE whose name begins with this and "#", both bounds included; "$" follows "#". */
+const sideRange = (occurrence: Occurrence, name: string): KeyRange => {
+  const { pk, sk } = sideKey(occurrence, name);
   return { pk, first: `${sk}#`, last: `${sk}$` };
 };
+
+/** Every side effect that a run, or with its scope a shard, remembers. */
+export const effectRange = (occurrence: Occurrence, scope = ""): KeyRange =>
+  sideRange(occurrence, `${scope}once`);
+
+/** Sorts as the numbers do: a run has fewer shards than a million. */
+const shardText = (plan: number, index: number): string => `${plan}#${String(index).padStart(6, "0")}`;
+
+/** What the names in SIDE of a shard's own things begin with. */
+export const shardScope = (plan: number, index: number): string => `shard#${shardText(plan, index)}#`;
+/** Name in SIDE of why a shard failed. */
+export const deadShardName = (plan: number, index: number): string => `dead#${shardText(plan, index)}`;
+/** The failed shards of a list, in order of their index. */
+export const deadShardRange = (occurrence: Occurrence, plan: number): KeyRange =>
+  sideRange(occurrence, `dead#${plan}`);
+
+interface StrideAt {
+  readonly occurrence: Occurrence;
+  readonly plan: number;
+  readonly stride: number;
+}
+
+const stridePage = ({ occurrence, plan, stride }: StrideAt): string =>
+  `F#${occurrence.subject}#${occurrence.slotKey}#${plan}#${stride}`;
+
+/** One item a partition: the workers of neighbouring shards write to different ones. */
+export const bucketKey = (at: StrideAt & { readonly bucket: number }): Key => ({
+  pk: `${stridePage(at)}.${at.bucket}`,
+  sk: "B",
+});
+export const pageKey = (at: StrideAt & { readonly bucket: number }): Key => ({ ...bucketKey(at), sk: "P" });
+export const strideKey = (at: StrideAt, epoch: number): Key => ({ pk: stridePage(at), sk: `S#${epoch}` });
 
 /** Of LOCK: the attribute that lists the run as a holder. */
 export const holderAttribute = (slotKey: string): string => `h#${slotKey}`;

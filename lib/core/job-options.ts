@@ -1,7 +1,14 @@
 import { alerts, alertsOf } from "./alert-options.ts";
 import { InvalidInput } from "./errors.ts";
 import { NAME_PATTERN } from "./identity.ts";
-import { DEFAULTS, type JobDefinition, type Misfire, type Overlap, type Retry } from "./job.ts";
+import {
+  DEFAULTS,
+  type JobDefinition,
+  type Misfire,
+  type Overlap,
+  type Retry,
+  type ShardsDefinition,
+} from "./job.ts";
 import { environment, permissions, secrets } from "./job-needs.ts";
 import type { Json } from "./json.ts";
 import { json } from "./read-json.ts";
@@ -25,6 +32,7 @@ import {
 import { fittedRetry } from "./retry-defaults.ts";
 import { parseSchedule, type Schedule } from "./schedule/schedule.ts";
 import { parseZone } from "./schedule/zone.ts";
+import { MAX_SHARDS, type Tolerance } from "./shards.ts";
 import { isStandardSchema } from "./standard-schema.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, readInstant } from "./time.ts";
 
@@ -101,10 +109,35 @@ const schema: Reader<object> = (value, place) =>
         "pass a schema of valibot, zod, arktype or any other such library",
       );
 
-const handler: Reader<object> = (value, place) =>
-  typeof value === "function"
-    ? value
-    : place.fault("this is not a function", "handler: async (ctx) => { ... }");
+const code =
+  (example: string): Reader<object> =>
+  (value, place) =>
+    typeof value === "function" ? value : place.fault("this is not a function", example);
+
+const shards: Reader<number | object> = (value, place) => {
+  if (typeof value === "function") return value;
+  if (typeof value === "number" && value > MAX_SHARDS) {
+    return place.fault(
+      `${value} shards are too many; at most ${MAX_SHARDS}`,
+      "let each shard do several of them",
+    );
+  }
+  if (typeof value === "number" && Number.isInteger(value) && value >= 1) return value;
+  return place.fault(
+    "this is neither a whole number from 1 on nor a function that lists the shards",
+    "shards: 100, or shards: async (ctx) => [...], or shards: async function* (ctx) { ... }",
+  );
+};
+
+const tolerance: Reader<Tolerance> = (value, place) => {
+  if (typeof value === "number") {
+    const count = number({ min: 0, max: MAX_SHARDS, whole: true })(value, place);
+    return count === undefined ? undefined : { count };
+  }
+  const percent = /^(\d{1,3}(?:\.\d{1,3})?) ?%$/.exec(typeof value === "string" ? value : "")?.[1];
+  if (percent !== undefined && Number(percent) <= 100) return { percent: Number(percent) };
+  return place.fault("this is neither a number nor a share", "toleratedFailures: 10, or '2 %'");
+};
 
 const timezone: Reader<string> = (value, place) => {
   const zone = text(value, place);
@@ -112,7 +145,11 @@ const timezone: Reader<string> = (value, place) => {
 };
 
 /** What later versions bring; named here so that whoever tries them hears "not yet", not "no such option". */
+<<<<<<< HEAD
 const LATER = ["except", "shards", "maxInFlight"];
+=======
+const LATER = ["except", "alerts"];
+>>>>>>> 3abfda0 (Split a run into shards: listed or by number, sent in batches, counted in buckets, joined once)
 
 const options = record(
   {
@@ -144,7 +181,11 @@ const options = record(
     environment,
     secrets,
     renamedFrom: oneOrMore(name),
-    handler,
+    shards,
+    maxInFlight: number({ min: 1, max: MAX_SHARDS, whole: true }),
+    toleratedFailures: tolerance,
+    join: code("join: async (ctx) => { ... }"),
+    handler: code("handler: async (ctx) => { ... }"),
   },
   LATER,
 );
@@ -165,7 +206,11 @@ export const checkJob = (given: unknown, fallbackName: string): Checked<JobDefin
   const timing = timingOf(read, place);
   const misfireFor = misfireOf(read, place.inner("misfire.within"));
   const retryFor = retryOf(read, timing.schedules, place.inner("retry"));
+<<<<<<< HEAD
   const alertsFor = alertsOf(read.alerts ?? {}, place.inner("alerts"));
+=======
+  const shardsFor = shardsOf(read, place);
+>>>>>>> 3abfda0 (Split a run into shards: listed or by number, sent in batches, counted in buckets, joined once)
   if (faults.length > 0 || jobName === undefined) return { ok: false, faults };
   const { description, owner, runbook, stages, permissions, environment, secrets } = read;
   const value: JobDefinition = {
@@ -181,6 +226,7 @@ export const checkJob = (given: unknown, fallbackName: string): Checked<JobDefin
     retry: retryFor,
     alerts: alertsFor,
     ...settingsOf(read),
+    ...defined({ shards: shardsFor }),
   };
   return { ok: true, value };
 };
@@ -193,6 +239,21 @@ const settingsOf = (read: Options) => ({
   graceMs: read.grace ?? DEFAULTS.graceMs,
   pool: read.pool ?? DEFAULTS.pool,
 });
+
+/** Options that mean something only where a run has shards. */
+const OF_SHARDS = ["maxInFlight", "toleratedFailures", "join"] as const;
+
+const shardsOf = (read: Options, place: Place): ShardsDefinition | undefined => {
+  if (read.shards === undefined) {
+    for (const option of OF_SHARDS) {
+      if (read[option] !== undefined) place.inner(option).fault("the job has no shards", "set shards too");
+    }
+    return undefined;
+  }
+  const { shards, maxInFlight, toleratedFailures: tolerance, join } = read;
+  const count = typeof shards === "number" ? shards : undefined;
+  return { joins: join !== undefined, ...defined({ count, maxInFlight, tolerance }) };
+};
 
 interface Timing {
   readonly timezone: string;

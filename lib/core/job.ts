@@ -1,6 +1,7 @@
 import type { AlertsConfig } from "./alert-channels.ts";
 import type { JobNeeds } from "./job-needs.ts";
 import type { Json } from "./json.ts";
+import type { Tolerance } from "./shards.ts";
 import { HOUR_MS, MINUTE_MS } from "./time.ts";
 
 /**
@@ -37,6 +38,20 @@ export interface JobDefinition extends JobNeeds {
   /** Where its schedule fires; absent = in every stage. */
   readonly stages?: readonly string[];
   readonly pool: string;
+  /** Absent = a run is one piece of work. */
+  readonly shards?: ShardsDefinition;
+}
+
+/** How a run is split, and what becomes of its parts. */
+export interface ShardsDefinition {
+  /** How many; absent = the job's own code lists them. */
+  readonly count?: number;
+  /** At most so many at once; absent = as many as the pool takes. */
+  readonly maxInFlight?: number;
+  /** Absent = none may fail. */
+  readonly tolerance?: Tolerance;
+  /** Job code runs once more, when all shards are over. */
+  readonly joins: boolean;
 }
 
 /**

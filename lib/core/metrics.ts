@@ -14,6 +14,8 @@ export const METRICS = {
   RunsLate: "occurrences that had not started when their grace was over",
   RunsStuck: "runs whose worker is gone",
   JobsAtPageThreshold: "jobs that have failed as often in a row as pages somebody",
+  ShardsSucceeded: "shards of runs that are done",
+  ShardsFailed: "shards of runs that failed: their attempts or crashes are used up",
   AttemptsFailed: "attempts that failed and will be tried again",
   AttemptsTimedOut: "attempts that were stopped at their timeout",
   DuplicateDeliveries: "deliveries of an occurrence that somebody had claimed",

@@ -1,5 +1,6 @@
 import type { Json } from "../core/json.ts";
 import type { Effect, Progress } from "../core/kept.ts";
+import type { ListedShard, ShardCounts } from "../core/shards.ts";
 
 /** A thrown value as it is kept: never more than that of what the handler threw. */
 export interface ErrorFacts {
@@ -34,9 +35,26 @@ export interface AttemptServices {
   recallEffect(key: string): Promise<Effect | undefined>;
   /** After `recallEffect` of the same key. Throws as `saveState`. */
   recordEffect(key: string, effect: Effect): Promise<void>;
+  /** Of the attempt that lists a run's shards: the next of them, in order. Resolves when they are stored. */
+  addShards(shards: readonly ListedShard[]): Promise<void>;
   /** Shown with the run; kept with the next renewal of the lease, or with the end of the attempt. */
   progress(progress: Progress): void;
 }
+
+/** What of a run with shards the attempt does. */
+export type Part =
+  /** `shards` of the job is called, and what it lists goes to `addShards`. */
+  | { readonly kind: "list" }
+  /** `handler`, for one of them. */
+  | {
+      readonly kind: "shard";
+      readonly index: number;
+      readonly count: number;
+      readonly key: string;
+      readonly input?: Json;
+    }
+  /** `join`, after all of them. */
+  | { readonly kind: "join"; readonly shards: ShardCounts };
 
 export interface AttemptRequest {
   readonly job: string;
@@ -47,6 +65,8 @@ export interface AttemptRequest {
   readonly trigger: string;
   readonly input: Json;
   readonly timeoutMs: number;
+  /** Absent = the run has no shards: `handler` does all of it. */
+  readonly part?: Part;
 }
 
 export type AttemptEnd =

@@ -4,6 +4,8 @@ import type { LogLevel } from "./attempts.ts";
 /** What is worth knowing of an attempt that is over; the last one of a run is the run's own event. */
 export interface AttemptEvent {
   readonly runId: string;
+  /** Key of the shard, where the attempt was one of a shard; the state is then the shard's. */
+  readonly shard?: string;
   readonly job: string;
   readonly pool: string;
   readonly trigger: string;

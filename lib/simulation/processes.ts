@@ -32,7 +32,12 @@ export const makeSpawn = (universe: Universe, { table, queueOf, jobs }: Services
     const bound = AWS_TIMINGS.clockBoundMs / 2 - 1;
     const process = makeProcess(universe, `${name}-${made++}`, universe.random.whole(-bound, bound));
     const { clock, timers, randomPort } = process;
-    const ports = { table: tablePort(process, table), queue: queuePort(process, queueOf), clock, timers };
+    const ports = {
+      table: tablePort(process, table),
+      queue: queuePort(universe, process, queueOf),
+      clock,
+      timers,
+    };
     return {
       process,
       deps: { ...ports, random: randomPort, journal: silent, timings: AWS_TIMINGS, jobs: jobs() },

@@ -1,5 +1,5 @@
 import { messageText } from "../core/message.ts";
-import type { RunQueue } from "../ports/run-queue.ts";
+import type { RunQueue, SendAnswer } from "../ports/run-queue.ts";
 import type { Process, Universe } from "./process.ts";
 
 export interface QueuedMessage {
@@ -88,6 +88,21 @@ export const makeQueue = (universe: Universe, settings: QueueSettings) => {
 export type SimulatedQueue = ReturnType<typeof makeQueue>;
 
 /** The pools' queues as one process sees them. */
-export const queuePort = (process: Process, queueOf: (pool: string) => SimulatedQueue): RunQueue => ({
+export const queuePort = (
+  { random, faults }: Universe,
+  process: Process,
+  queueOf: (pool: string) => SimulatedQueue,
+): RunQueue => ({
   send: (pool, message) => process.call("queue.send", async () => queueOf(pool).send(messageText(message))),
+  // A batch is one call; some of its messages may get lost all the same, and are not confirmed.
+  sendBatch: (pool, messages) =>
+    process
+      .call("queue.sendBatch", async () =>
+        messages.map((message): SendAnswer => {
+          if (random.chance(faults()["unconfirmed"] ?? 0)) return { kind: "unconfirmed" };
+          queueOf(pool).send(messageText(message));
+          return { kind: "sent" };
+        }),
+      )
+      .catch(() => messages.map((): SendAnswer => ({ kind: "unconfirmed" }))),
 });

@@ -175,11 +175,16 @@ const makeStack = ({ job, time, lines, trap, jobs }: Setting) => {
       working.add(one);
     });
   };
+  const put = (message: RunMessage): void => {
+    for (let copy = 0; copy < copies; copy++) show(message, 0);
+  };
   const deps: Deps = {
     table: memoryTable(),
     queue: {
-      send: async (_pool, message) => {
-        for (let copy = 0; copy < copies; copy++) show(message, 0);
+      send: async (_pool, message) => put(message),
+      sendBatch: async (_pool, messages) => {
+        for (const message of messages) put(message);
+        return messages.map(() => ({ kind: "sent" }));
       },
     },
     clock: { nowMs: time.now },

@@ -18,6 +18,7 @@ import type { AttemptEvent } from "../../lib/ports/journal.ts";
 import type { Settlement } from "../../lib/ports/run-queue.ts";
 import type { Table } from "../../lib/ports/table.ts";
 import { virtualTime } from "../../lib/simulation/virtual-time.ts";
+import { oneByOne } from "./one-by-one.ts";
 
 export const msOf = (iso: string): number => {
   const atMs = readInstant(iso);
@@ -155,12 +156,12 @@ export const setup = (options: SetupOptions) => {
     table,
     timers,
     timings,
-    queue: {
+    queue: oneByOne({
       send: (pool, message) =>
         counted("send", { pk: pool, sk: message.slotKey }, async () => {
           sent.push({ pool, message });
         }),
-    },
+    }),
     clock: { nowMs: () => time.now() + skewMs },
     random: { token: () => `${name}${String(++tokens).padStart(4, "0")}`, fraction: () => 0 },
     journal: {
@@ -234,6 +235,9 @@ export const setup = (options: SetupOptions) => {
     deliver: (slotIso: string, subjects: readonly string[], requestId = "request-1") =>
       dispatch(deps, { ...schedulerInput(subjects), scheduledTime: shortIsoOf(msOf(slotIso)) }, requestId),
     work: (message: RunMessage): Promise<Settlement> => work(workDeps, message),
+    /** The same with some port of the test's own. */
+    workWith: (ports: Partial<Deps>, message: RunMessage): Promise<Settlement> =>
+      work({ ...workDeps, ...ports }, message),
     lastSent: (): RunMessage => {
       const last = sent.at(-1);
       if (last === undefined) throw new Error("nothing was sent");

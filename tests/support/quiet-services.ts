@@ -8,5 +8,6 @@ export const QUIET_SERVICES: AttemptServices = {
   saveState: async () => undefined,
   recallEffect: async () => undefined,
   recordEffect: async () => undefined,
+  addShards: async () => undefined,
   progress: () => undefined,
 };

@@ -10,6 +10,7 @@ import {
   type Json,
   PermanentError,
   RetryAfter,
+  type Shard,
 } from "belfry";
 import * as v from "valibot";
 
@@ -54,6 +55,30 @@ defineJob({
     return { done, id };
   },
 });
+// Each shard has what its list gives it; a number of shards gives none.
+defineJob({ handler: ({ shard }) => same<typeof shard, undefined>(true) });
+defineJob({ shards: 16, handler: ({ shard }) => same<typeof shard, Shard<undefined>>(true) });
+defineJob({
+  input: { days: 30 },
+  shards: async function* ({ input }) {
+    yield { key: "one", input: { id: input.days } };
+  },
+  maxInFlight: 10,
+  toleratedFailures: "2 %",
+  handler: ({ shard, input }) => {
+    same<typeof shard, Shard<{ id: number }>>(true);
+    return shard.input.id + input.days;
+  },
+  join: ({ shards, input }) => shards.done + input.days,
+});
+defineJob({
+  shards: async ({ skip }) => (Math.random() > 0.5 ? ["eu", "us"] : skip("nothing to do")),
+  handler: ({ shard }) => shard.key.toUpperCase(),
+});
+// @ts-expect-error an entry without a key
+defineJob({ shards: () => [{ input: 1 }], handler: () => 1 });
+// @ts-expect-error a share is a text with a percent sign
+defineJob({ shards: 4, toleratedFailures: "some", handler: () => 1 });
 // @ts-expect-error a key is a text
 defineJob({ handler: ({ once }) => once(1, () => 1) });
 

@@ -72,15 +72,22 @@ const METRIC_OF_NOTICE: { readonly [code in NoticeCode]?: MetricName } = {
   "alert-untold": "AlertsUndelivered",
 };
 
+/** Of an attempt of a shard, whose state is not its run's. */
+const METRIC_OF_SHARD: { readonly [state: string]: MetricName } = {
+  succeeded: "ShardsSucceeded",
+  dead: "ShardsFailed",
+  waiting: "AttemptsFailed",
+};
+
 const metricsOf = (event: AttemptEvent): readonly Metric[] => {
-  const name = METRIC_OF_STATE[event.state];
+  const name = (event.shard === undefined ? METRIC_OF_STATE : METRIC_OF_SHARD)[event.state];
   const durationMs = event.endedAtMs - event.startedAtMs;
   return [
     ...(name === undefined ? [] : [count(name)]),
     ...(event.outcome === "timed-out" ? [count("AttemptsTimedOut")] : []),
     { name: "AttemptDuration", unit: "Milliseconds", value: durationMs },
-    // A backfill is late by design: its slots passed long ago.
-    ...(isTerminal(event.state) && event.trigger !== "backfill"
+    // A backfill is late by design: its slots passed long ago; and a shard starts when its turn comes.
+    ...(isTerminal(event.state) && event.trigger !== "backfill" && event.shard === undefined
       ? [{ name: "Lateness", unit: "Milliseconds", value: event.latenessMs } as const]
       : []),
   ];

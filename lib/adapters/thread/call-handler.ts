@@ -1,8 +1,10 @@
 import { adviceOf, isJob, isOutcome, outcomeOf } from "../../core/authoring.ts";
+import { InvalidInput } from "../../core/errors.ts";
 import { boundedJson, errorFacts, toJson } from "../../core/json-safe.ts";
 import { checkInput, isStandardSchema } from "../../core/standard-schema.ts";
-import type { AttemptRequest } from "../../ports/attempts.ts";
+import type { AttemptRequest, Part } from "../../ports/attempts.ts";
 import { type ContextDeps, makeContext } from "./context.ts";
+import { listShards } from "./list-shards.ts";
 import type { HandlerEnd } from "./messages.ts";
 
 const RESULT_BYTES = 32 * 1024;
@@ -17,12 +19,14 @@ class InputRefused extends Error {
  */
 export const callHandler = async (job: unknown, deps: Omit<ContextDeps, "input">): Promise<HandlerEnd> => {
   try {
-    const { handler, schema } = optionsOf(await job, deps.request.job);
-    if (typeof handler !== "function") throw new Error("the job has no handler");
+    const { code, schema } = optionsOf(await job, deps.request);
     const { context, outcomes } = makeContext({ ...deps, input: await inputFor(schema, deps.request) });
     deps.signal.throwIfAborted();
-    const result: unknown = await handler(context);
+    const result: unknown = await code(context);
     if (isOutcome(result)) return outcomeOf(result);
+    if (deps.request.part?.kind === "list") {
+      return { kind: "returned", result: await listShards(result, deps) };
+    }
     if (outcomes.length > 0) context.log.warn(FORGOTTEN);
     const safe = toJson(result);
     return { kind: "returned", ...(safe !== undefined && { result: boundedJson(safe, RESULT_BYTES) }) };
@@ -33,9 +37,21 @@ export const callHandler = async (job: unknown, deps: Omit<ContextDeps, "input">
 
 const FORGOTTEN = "skip, cancel, snooze or continueLater was called, and neither returned nor thrown";
 
-const optionsOf = (job: unknown, name: string): { readonly handler: unknown; readonly schema: unknown } => {
+const OPTION_OF: { readonly [part in Part["kind"]]: string } = {
+  list: "shards",
+  shard: "handler",
+  join: "join",
+};
+
+const optionsOf = (
+  job: unknown,
+  { job: name, part }: AttemptRequest,
+): { code(context: unknown): unknown; readonly schema: unknown } => {
   if (!isJob(job)) throw new Error(`this build has no job named "${name}"`);
-  return { handler: Reflect.get(job.options, "handler"), schema: Reflect.get(job.options, "schema") };
+  const option = part === undefined ? "handler" : OPTION_OF[part.kind];
+  const code: unknown = Reflect.get(job.options, option);
+  if (typeof code !== "function") throw new Error(`the job has no ${option}`);
+  return { code: (context) => code(context), schema: Reflect.get(job.options, "schema") };
 };
 
 const inputFor = async (schema: unknown, { input }: AttemptRequest): Promise<unknown> => {
@@ -45,10 +61,15 @@ const inputFor = async (schema: unknown, { input }: AttemptRequest): Promise<unk
   throw new InputRefused(checked.problems.join("; "));
 };
 
+/** A list that cannot be taken as it is will be no better the next time. */
+const isListRefused = (thrown: unknown): boolean =>
+  thrown instanceof InvalidInput && thrown.field === "shards";
+
 const endOf = (thrown: unknown): HandlerEnd => {
   try {
     if (isOutcome(thrown)) return outcomeOf(thrown);
-    const advice = thrown instanceof InputRefused ? { permanent: true } : adviceOf(thrown);
+    const isRefused = thrown instanceof InputRefused || isListRefused(thrown);
+    const advice = isRefused ? { permanent: true } : adviceOf(thrown);
     return { kind: "threw", error: errorFacts(thrown), ...advice };
   } catch {
     // A thrown proxy may throw at any look.

@@ -4,8 +4,15 @@ import { InvalidInput } from "../../core/errors.ts";
 import { isRecord, type Json } from "../../core/json.ts";
 import { boundedJson, toJson, trimmed } from "../../core/json-safe.ts";
 import { checkEffectKey, checkpointOf, effectOf, progressOf, resultOf } from "../../core/kept.ts";
-import type { JobContext } from "../../index.ts";
-import type { AttemptRequest, AttemptServices, LogLevel, PreviousSuccess } from "../../ports/attempts.ts";
+import type { ShardCounts } from "../../core/shards.ts";
+import type { JobContext, Shard } from "../../index.ts";
+import type {
+  AttemptRequest,
+  AttemptServices,
+  LogLevel,
+  Part,
+  PreviousSuccess,
+} from "../../ports/attempts.ts";
 
 const FIELDS_BYTES = 8 * 1024;
 const TEXT_BYTES = 4 * 1024;
@@ -22,7 +29,7 @@ export interface ContextDeps {
 /** What the handler is given, and the outcomes that it made of it. */
 export const makeContext = (
   deps: ContextDeps,
-): { readonly context: JobContext<unknown>; readonly outcomes: readonly Outcome[] } => {
+): { readonly context: AnyContext; readonly outcomes: readonly Outcome[] } => {
   const { request, signal, input, endsAtMs, services } = deps;
   const outcomes: Outcome[] = [];
   const outcome = (end: OutcomeEnd): Outcome => {
@@ -32,9 +39,13 @@ export const makeContext = (
   };
   const line = (level: LogLevel) => (message: string, fields?: object) =>
     services.log(level, trimmed(String(message), TEXT_BYTES), fieldsOf(fields));
+  const { part, runId } = request;
+  // The shards of a run are pieces of work of their own.
+  const workId = part?.kind === "shard" ? `${runId}/${part.key}` : runId;
   const reasonOf = (reason: unknown): string => trimmed(String(reason), TEXT_BYTES);
-  const context: JobContext<unknown> = {
+  const context: AnyContext = {
     input,
+    ...partOf(request.part),
     slot: new Date(request.slotMs),
     attempt: request.attempt,
     runId: request.runId,
@@ -43,7 +54,7 @@ export const makeContext = (
     signal,
     remaining: () => Math.max(0, endsAtMs - deps.now()),
     log: { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") },
-    idempotencyKey: (suffix) => (suffix === undefined ? request.runId : `${request.runId}:${suffix}`),
+    idempotencyKey: (suffix) => (suffix === undefined ? workId : `${workId}:${suffix}`),
     previous: async () => previousOf(await services.previous()),
     progress: (done, total) => services.progress(progressOf(done, total)),
     checkpoint: {
@@ -59,6 +70,19 @@ export const makeContext = (
       outcome({ kind: "continue", ...(state !== undefined && { state: checkpointOf(state) }) }),
   };
   return { context, outcomes };
+};
+
+/** What any of a job's functions is given; the types of the library say which has what. */
+type AnyContext = Omit<JobContext<unknown, unknown>, "shard"> & {
+  readonly shard: Shard<unknown> | undefined;
+  readonly shards?: ShardCounts;
+};
+
+const partOf = (part: Part | undefined): Pick<AnyContext, "shard" | "shards"> => {
+  if (part?.kind === "join") return { shard: undefined, shards: part.shards };
+  if (part?.kind !== "shard") return { shard: undefined };
+  const { index, count, key, input } = part;
+  return { shard: { index, count, key, input } };
 };
 
 const previousOf = (found: PreviousSuccess | undefined): Awaited<ReturnType<JobContext["previous"]>> => {

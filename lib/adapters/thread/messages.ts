@@ -1,5 +1,6 @@
 import type { Json } from "../../core/json.ts";
 import type { Effect, Progress } from "../../core/kept.ts";
+import type { ListedShard } from "../../core/shards.ts";
 import type {
   AttemptEnd,
   AttemptRequest,
@@ -19,6 +20,7 @@ export type Question =
   | { readonly call: "previous" }
   | { readonly call: "loadState" }
   | { readonly call: "saveState"; readonly state: Json }
+  | { readonly call: "addShards"; readonly shards: readonly ListedShard[] }
   | { readonly call: "recallEffect"; readonly key: string }
   | { readonly call: "recordEffect"; readonly key: string; readonly effect: Effect };
 

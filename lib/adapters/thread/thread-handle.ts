@@ -116,6 +116,8 @@ const answerTo = (services: AttemptServices, question: Question): Promise<Answer
       return services.loadState();
     case "saveState":
       return services.saveState(question.state);
+    case "addShards":
+      return services.addShards(question.shards);
     case "recallEffect":
       return services.recallEffect(question.key);
     case "recordEffect":

@@ -82,6 +82,8 @@ const servicesOf = (turn: number): AttemptServices & { readonly flush: () => voi
     },
     loadState: () => ask(turn, { call: "loadState" }) as ReturnType<AttemptServices["loadState"]>,
     saveState: (state) => ask(turn, { call: "saveState", state }) as ReturnType<AttemptServices["saveState"]>,
+    addShards: (shards) =>
+      ask(turn, { call: "addShards", shards }) as ReturnType<AttemptServices["addShards"]>,
     recallEffect: (key) =>
       ask(turn, { call: "recallEffect", key }) as ReturnType<AttemptServices["recallEffect"]>,
     recordEffect: (key, effect) =>

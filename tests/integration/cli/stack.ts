@@ -32,6 +32,7 @@ import type { Item } from "../../../lib/core/write.ts";
 import { operateRouter } from "../../../lib/inbound/operate/router.ts";
 import type { Bell } from "../../../lib/ports/bell.ts";
 import type { Clock, Timers } from "../../../lib/ports/clock.ts";
+import { oneByOne } from "../../support/one-by-one.ts";
 import { jobOf } from "../../unit/inspect/setup.ts";
 
 /** A chat that takes everything, and a pager that this machine has no key for. */
@@ -135,7 +136,7 @@ export const startStack = async () => {
     timings: EMBEDDED_TIMINGS,
     random: { token: randomUUID, fraction: () => 0.5 },
     journal: { attempt: () => undefined, notice: () => undefined, handlerLine: () => undefined },
-    queue: { send: async (_pool: string, message: RunMessage) => work(message) },
+    queue: oneByOne({ send: async (_pool: string, message: RunMessage) => work(message) }),
   };
   const inspect = makeInspect({ ...deps, jobs });
   const operator = makeOperator({ ...deps, jobs });

@@ -83,19 +83,19 @@ const beginFaults = faultsIn("lib/app/begin.ts", [
   ],
   [
     "a message of a run under a live lease is deleted",
-    '    return settled({\n      kind: "return",\n      afterMs: job.timeoutMs + deps.timings.leaseMs + deps.timings.clockBoundMs,\n    });',
-    "    return settled(DELETE);",
+    '  return settled({ kind: "return", afterMs: visit.job.timeoutMs + leaseMs + clockBoundMs });',
+    "  return settled(DELETE);",
     LOST,
   ],
   [
     "a live lease is taken for ended",
-    '    if (Number(item["leaseUntilMs"]) < nowMs - deps.timings.clockBoundMs) return takeOver',
-    '    if (Number(item["leaseUntilMs"]) < nowMs + 86_400_000) return takeOver',
+    '  if (Number(item["leaseUntilMs"]) < deps.clock.nowMs() - clockBoundMs) return takeOver',
+    '  if (Number(item["leaseUntilMs"]) < deps.clock.nowMs() + 86_400_000) return takeOver',
     "a message under a live lease comes back once per attempt",
   ],
   [
     "a lease that ended is never taken over",
-    '    if (Number(item["leaseUntilMs"]) < nowMs - deps.timings.clockBoundMs) return takeOver(deps, visit, item);\n',
+    '  if (Number(item["leaseUntilMs"]) < deps.clock.nowMs() - clockBoundMs) return takeOver(deps, visit, item);\n',
     "",
     LOST,
   ],
@@ -209,8 +209,8 @@ const leaseFaults = faultsIn("lib/app/lease.ts", [
   ],
   [
     "a renewal is believed before its answer",
-    "    const answer = await table.write(renew(holding, wantedMs, held.progress()))",
-    "    untilMs = wantedMs;\n    guard.cancel();\n    guard = armGuard();\n    const answer = await table.write(renew(holding, wantedMs, held.progress()))",
+    "    const answer = await table.write(held.renew(wantedMs, held.progress()))",
+    "    untilMs = wantedMs;\n    guard.cancel();\n    guard = armGuard();\n    const answer = await table.write(held.renew(wantedMs, held.progress()))",
     ONE_ATTEMPT,
   ],
   [

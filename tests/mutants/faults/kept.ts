@@ -28,8 +28,8 @@ const fencedFaults = faultsIn("lib/core/fenced.ts", [
 const keptFaults = faultsIn("lib/app/kept.ts", [
   [
     "every attempt is taken for the first",
-    "const isFirst = ({ fence }: Holding): boolean => fence === 1;",
-    "const isFirst = ({ fence }: Holding): boolean => fence > 0;",
+    "const isFirst = ({ fence }: Keeper): boolean => fence === 1;",
+    "const isFirst = ({ fence }: Keeper): boolean => fence > 0;",
     LOST,
   ],
   [

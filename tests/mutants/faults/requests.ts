@@ -6,14 +6,14 @@ const OVER = "a run that is over is touched";
 const operatorFaults = faultsIn("lib/app/operator.ts", [
   [
     "reopened before the look is noted",
-    "  await noteAsk(deps, occurrence, epoch + 1);\n  const answer = await deps.table.write(reopen(occurrence, epoch, { token, nowMs }));\n",
-    "  const answer = await deps.table.write(reopen(occurrence, epoch, { token, nowMs }));\n  await noteAsk(deps, occurrence, epoch + 1);\n",
+    "  await noteAsk(deps, occurrence, epoch + 1);\n  const answer = await deps.table.write(wanted);\n",
+    "  const answer = await deps.table.write(wanted);\n  await noteAsk(deps, occurrence, epoch + 1);\n",
     LOST,
   ],
   [
     "a retry takes the lock before it reopens the run",
-    "  const answer = await deps.table.write(reopen(occurrence, epoch, { token, nowMs }));\n",
-    '  if (isLocked(job)) {\n    const again = { job, occurrence, epoch: epoch + 1, trigger: "manual", queuedAtMs: nowMs, recorded: true } as const;\n    await claimAndSend(deps, again, token);\n  }\n  const answer = await deps.table.write(reopen(occurrence, epoch, { token, nowMs }));\n',
+    "  const answer = await deps.table.write(wanted);\n",
+    '  if (isLocked(job)) {\n    const again = { job, occurrence, epoch: epoch + 1, trigger: "manual", queuedAtMs: nowMs, recorded: true } as const;\n    await claimAndSend(deps, again, token);\n  }\n  const answer = await deps.table.write(wanted);\n',
     "an entry that never ends",
   ],
   [

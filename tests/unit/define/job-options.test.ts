@@ -177,7 +177,27 @@ test.each<[string, object, string]>([
     { timout: "1 minute" },
     'timout: there is no such option (did you mean "timeout"?)',
   ],
-  ["an option of a later version", { shards: 4 }, "shards: this option is not available yet (leave it out)"],
+  ["an option of a later version", { except: [] }, "except: this option is not available yet (leave it out)"],
+  ["no shards", { shards: 0 }, "shards: this is neither a whole number from 1 on nor a function that lists"],
+  [
+    "a million shards",
+    { shards: 1_000_000 },
+    "shards: 1000000 shards are too many; at most 262144 (let each",
+  ],
+  [
+    "shards as a list",
+    { shards: ["eu", "us"] },
+    "shards: this is neither a whole number from 1 on nor a function that lists the shards (shards: 100, or",
+  ],
+  ["none in flight", { shards: 4, maxInFlight: 0 }, "maxInFlight: 0 is not a whole number from 1 to 262144"],
+  [
+    "a share of failures without a percent sign",
+    { shards: 4, toleratedFailures: "some" },
+    "toleratedFailures: this is neither a number nor a share (toleratedFailures: 10, or '2 %')",
+  ],
+  ["more failures than there are", { shards: 4, toleratedFailures: "101 %" }, "toleratedFailures: this is"],
+  ["a hook without shards", { join: handler }, "join: the job has no shards (set shards too)"],
+  ["a hook that is no function", { shards: 4, join: "sum" }, "join: this is not a function (join: async"],
   ["an overlap limit of none", { overlap: { max: 0 } }, "overlap.max: 0 is not a whole number from 1 to 50"],
   [
     "an overlap limit without a number",
@@ -247,6 +267,18 @@ test.each<[string, object, string]>([
   const faults = faultsOf({ handler, ...options });
   expect(faults).toHaveLength(1);
   expect(faults[0]).toContain(start);
+});
+
+test("shards are data: how many, or that the job lists them, and what may become of them", () => {
+  const definitionOf = (options: object) => checkJob({ handler, ...options }, "wide");
+  expect(definitionOf({ shards: 16 })).toMatchObject({ value: { shards: { count: 16, joins: false } } });
+  expect(
+    definitionOf({ shards: () => [], join: () => 1, maxInFlight: 5, toleratedFailures: "2.5 %" }),
+  ).toMatchObject({ value: { shards: { joins: true, maxInFlight: 5, tolerance: { percent: 2.5 } } } });
+  expect(definitionOf({ shards: 1, toleratedFailures: 0 })).toMatchObject({
+    value: { shards: { tolerance: { count: 0 } } },
+  });
+  expect(definitionOf({})).not.toHaveProperty("value.shards");
 });
 
 test("all faults are found in one pass", () => {

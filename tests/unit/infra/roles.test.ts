@@ -30,7 +30,8 @@ const OF_TABLE = [
   [/\btable\w*\.query\(/, ["Query"]],
 ] as const;
 const OF_QUEUES = [
-  [/\bqueue\w*\.send\(/, ["SendMessage"]],
+  // A batch takes the same permission as a single message.
+  [/\bqueue\w*\.send(?:Batch)?\(/, ["SendMessage"]],
   [/\bdeliveries\w*\.hide\(/, ["ChangeMessageVisibility"]],
 ] as const;
 
@@ -54,6 +55,7 @@ test("the code calls its stores by the ports only, so that nothing escapes that 
       "GetParameters",
       "GetSecretValue",
       "Query",
+      "SendMessageBatch",
       "SendMessage",
       "SetAlarmState",
       "UpdateItem",

@@ -9,6 +9,7 @@ import type { RunMessage } from "../../../lib/core/message.ts";
 import { AWS_TIMINGS } from "../../../lib/core/settings.ts";
 import { operateRouter } from "../../../lib/inbound/operate/router.ts";
 import type { Table } from "../../../lib/ports/table.ts";
+import { oneByOne } from "../../support/one-by-one.ts";
 import { jobOf, msOf, setup, slotOf } from "./setup.ts";
 
 const DAILY = jobOf({
@@ -38,7 +39,7 @@ const serve = (options: Options = {}) => {
   const deps = {
     ...fixture,
     table: { ...fixture.table, ...options.table },
-    queue: { send: async (_pool: string, message: RunMessage) => void sent.push(message) },
+    queue: oneByOne({ send: async (_pool, message) => void sent.push(message) }),
     random: { token: () => `token-${sent.length}-${reported.length}`, fraction: () => 0 },
     journal: { attempt: () => undefined, notice: () => undefined, handlerLine: () => undefined },
     timings: AWS_TIMINGS,

@@ -10,6 +10,7 @@ import type { JobDefinition } from "../../../lib/core/job.ts";
 import { DAY_MS, MINUTE_MS } from "../../../lib/core/time.ts";
 import type { Key } from "../../../lib/core/write.ts";
 import { definition } from "../../support/definitions.ts";
+import { oneByOne } from "../../support/one-by-one.ts";
 import { at, failure, msOf, type Setup, setup } from "../../support/path.ts";
 
 const NOW = "2026-10-08T12:00:00Z";
@@ -379,12 +380,12 @@ const story = async (dieAt: number | undefined) => {
       getMany: (keys: Parameters<typeof table.getMany>[0]) => dying(() => table.getMany(keys)),
       query: (query: Parameters<typeof table.query>[0]) => dying(() => table.query(query)),
     },
-    queue: {
+    queue: oneByOne({
       send: (...given: Parameters<typeof queue.send>) =>
         dying(async () => {
           await env.deps.queue.send(...given);
         }),
-    },
+    }),
   };
   await startBackfill(deps, range).catch(() => undefined);
   const asked = env.sent.length;

@@ -1,0 +1,277 @@
+import { durationText } from "../core/duration.ts";
+import { Conflict, InvalidInput } from "../core/errors.ts";
+import {
+  countsOf,
+  type FanOut,
+  failedSeatsIn,
+  fanOutOf,
+  forgiveShards,
+  keepList,
+  openShards,
+  phaseOf,
+  sentUpTo,
+} from "../core/fan-out.ts";
+import { runIdOf } from "../core/identity.ts";
+import { runKey } from "../core/items.ts";
+import { errorFacts } from "../core/json-safe.ts";
+import { indexOfShard, type ListedShard, PER_STRIDE, type ShardCounts, toleratedOf } from "../core/shards.ts";
+import type { Item } from "../core/write.ts";
+import type { AttemptEnd, AttemptServices, RunningAttempt } from "../ports/attempts.ts";
+import type { Settlement } from "../ports/run-queue.ts";
+import { eachAtOnce } from "./at-once.ts";
+import { type Began, begun, INPUT_GONE, requestOf, runAttempt, underLease } from "./attempt.ts";
+import { joinIfFull, repeatSteps, type SeenBucket } from "./join.ts";
+import { askedToStop, close, type Ended, journalEnd, record, stale, tookEffect, triesOf } from "./record.ts";
+import { repeated } from "./repeated.ts";
+import { type Sender, sendChosen, sendShards } from "./send-shards.ts";
+import { readStride, storeStride } from "./shard-pages.ts";
+import { readBuckets, type SeenShard, shardsIn, shardsToSend } from "./shard-state.ts";
+import { stopShards } from "./stop-shards.ts";
+import { DELETE, type Lease, type Visit, type WorkDeps } from "./visit.ts";
+
+/** Is the attempt one of a run that has shards? A deploy may have changed the job since they were listed. */
+export const hasShards = ({ job }: Pick<Visit, "job">, { item }: Pick<Lease, "item">): boolean =>
+  job.shards !== undefined || phaseOf(item) !== undefined;
+
+/** One attempt of a run that has shards: it lists and sends them or, when they are over, ends the run. */
+export const fanOut = (deps: WorkDeps, visit: Visit, lease: Lease): Promise<Settlement> =>
+  phaseOf(lease.item) === "join" ? join(deps, visit, lease) : plan(deps, visit, lease);
+
+const plan = (deps: WorkDeps, visit: Visit, lease: Lease): Promise<Settlement> => {
+  const began = begun(deps, visit, lease);
+  return underLease(deps, began, {
+    start: (services) => planning(deps, began, services),
+    recordEnd: recordPlan,
+  });
+};
+
+/** Another attempt has the run: whatever this one would still do, it must not. */
+const leaseLost = () => new Conflict("lease_lost", "another attempt has this run by now");
+
+/** Listing, then sending; it can be stopped between any two calls. */
+const planning = (deps: WorkDeps, began: Began, services: AttemptServices): RunningAttempt => {
+  const { job } = began.visit;
+  let halted: AttemptEnd | undefined;
+  let listing: RunningAttempt | undefined;
+  const goOn = (): void => {
+    if (halted !== undefined) throw new Error("the planning was stopped");
+  };
+  const halt = (kind: "stopped" | "timed-out", name: string, message: string): void => {
+    halted ??= { kind, error: { name, message } };
+  };
+  const stop = (reason: string): void => {
+    halt("stopped", "AbortError", reason);
+    listing?.stop(reason);
+  };
+  const limit = `the shards were not all sent within the timeout of ${durationText(job.timeoutMs)}`;
+  const timeout = deps.timers.after(job.timeoutMs, () => halt("timed-out", "TimeoutError", limit));
+  const act = async (): Promise<AttemptEnd> => {
+    const list = await listOf(deps, began, { services, goOn, began: (running) => (listing = running) });
+    if ("end" in list) return list.end;
+    await sendAll(deps, began, { run: list.run, goOn });
+    return { kind: "returned" };
+  };
+  const ended = act()
+    .catch((error: unknown): AttemptEnd => {
+      const permanent = error instanceof InvalidInput;
+      return { kind: "threw", error: errorFacts(error), permanent };
+    })
+    .then((end) => {
+      timeout.cancel();
+      return halted ?? end;
+    });
+  return { ended, stop };
+};
+
+interface Listing {
+  readonly services: AttemptServices;
+  goOn(): void;
+  began(running: RunningAttempt): void;
+}
+
+/** RUN with its list; or how the listing ended instead. */
+type Listed = { readonly run: Item } | { readonly end: AttemptEnd };
+
+const listOf = async (deps: WorkDeps, began: Began, listing: Listing): Promise<Listed> => {
+  const { visit, lease } = began;
+  if (phaseOf(lease.item) !== undefined) return { run: lease.item };
+  const count = visit.job.shards?.count;
+  if (count !== undefined) return { run: await keep(deps, began, { total: count, listed: false }) };
+  const request = await requestOf(deps, began, { kind: "list" });
+  if (request === undefined) return { end: INPUT_GONE };
+  const book = bookOf(deps, began, listing);
+  const running = deps.attempts.start(request, { ...listing.services, addShards: book.add });
+  listing.began(running);
+  const end = await running.ended;
+  if (end.kind !== "returned") return { end };
+  return { run: await keep(deps, began, { total: await book.close(), listed: true }) };
+};
+
+/**
+ * Stores what the job lists, stride by stride, under this attempt's fence: nothing of it counts before the list is
+ * complete, so an attempt that fails has left nothing behind, and the next one makes a list of its own.
+ */
+const bookOf = (deps: WorkDeps, { holding }: Began, { goOn }: Listing) => {
+  const list = { occurrence: holding.occurrence, plan: holding.fence };
+  let stride = 0;
+  let held: ListedShard[] = [];
+  const store = async (shards: readonly ListedShard[]): Promise<void> => {
+    goOn();
+    await storeStride(deps, list, { stride: stride++, shards });
+  };
+  return {
+    add: async (shards: readonly ListedShard[]): Promise<void> => {
+      held.push(...shards);
+      while (held.length >= PER_STRIDE) {
+        const full = held.slice(0, PER_STRIDE);
+        held = held.slice(PER_STRIDE);
+        await store(full);
+      }
+    },
+    /** Answers how many there are. */
+    close: async (): Promise<number> => {
+      const total = stride * PER_STRIDE + held.length;
+      if (held.length > 0) await store(held);
+      return total;
+    },
+  };
+};
+
+const keep = async (
+  deps: WorkDeps,
+  { holding, visit }: Began,
+  list: Pick<FanOut, "total" | "listed">,
+): Promise<Item> => {
+  const { written, item } = await repeated(() => deps.table.write(keepList(holding, list)));
+  const mine = written || (item?.["own"] === visit.token && item["plan"] === holding.fence);
+  if (mine && item !== undefined) return item;
+  throw leaseLost();
+};
+
+interface Sending {
+  readonly run: Item;
+  goOn(): void;
+}
+
+const sendAll = async (deps: WorkDeps, began: Began, { run, goOn }: Sending): Promise<void> => {
+  const { visit } = began;
+  const fan = fanOutOf(visit.occurrence, run);
+  if (fan === undefined) throw new Error("the run has a phase, and no list");
+  const sender = { job: visit.job, occurrence: visit.occurrence, fan, run, checkpoint: goOn };
+  return phaseOf(run) === "again" ? sendAgain(deps, began, sender) : sendFirst(deps, began, sender);
+};
+
+/** Stride by stride, from where the attempt before came to. What was sent twice is absorbed by the shard's start. */
+const sendFirst = async (deps: WorkDeps, { holding }: Began, sender: Sender): Promise<void> => {
+  const { fan, run, job } = sender;
+  const wanted = Math.min(fan.total, job.shards?.maxInFlight ?? fan.total);
+  for (let sent = Number(run["sent"] ?? 0); sent < wanted; ) {
+    const stride = Math.floor(sent / PER_STRIDE);
+    const shards = await readStride(deps, fan, stride);
+    await sendShards(
+      deps,
+      sender,
+      shards.filter(({ index }) => index < wanted),
+    );
+    sent = Math.min(wanted, (stride + 1) * PER_STRIDE);
+    // The last of them is noted by what opens the shards.
+    if (sent === wanted) return;
+    const { written } = await deps.table.write(sentUpTo(holding, sent));
+    if (!written) throw leaseLost();
+  }
+};
+
+/** After a retry: the failed shards may start again, and all that are not done are sent. */
+const sendAgain = async (deps: WorkDeps, { holding }: Began, sender: Sender): Promise<void> => {
+  const { fan, run, job, occurrence } = sender;
+  const seen = await readBuckets(deps, fan, undefined);
+  const chosen = run["chosen"] instanceof Set ? run["chosen"] : undefined;
+  const forgiven = await forgive(deps, seen, {
+    fan,
+    fence: holding.fence,
+    isChosen: (index) => chosen === undefined || chosen.has(String(index)),
+  });
+  await repeatSteps(deps, { job, occurrence, fan, epoch: Number(run["ep"]) }, forgiven);
+  const now = { nowMs: deps.clock.nowMs(), clockBoundMs: deps.timings.clockBoundMs };
+  const open = shardsIn(forgiven, fan.total, now);
+  const isFree = ({ state }: SeenShard): boolean => state.kind !== "running";
+  await sendChosen(deps, sender, shardsToSend(open, job.shards?.maxInFlight, isFree));
+};
+
+/** The buckets as they are afterwards. */
+const forgive = async (
+  deps: WorkDeps,
+  seen: readonly SeenBucket[],
+  {
+    fan,
+    fence,
+    isChosen,
+  }: { readonly fan: FanOut; readonly fence: number; isChosen(index: number): boolean },
+): Promise<readonly SeenBucket[]> => {
+  const after = [...seen];
+  await eachAtOnce(seen.entries(), 16, async ([place, bucket]) => {
+    const seats = [...failedSeatsIn(bucket.item)].filter((seat) =>
+      isChosen(indexOfShard({ ...bucket, seat }, fan.total)),
+    );
+    if (seats.length === 0) return;
+    const at = { occurrence: fan.occurrence, plan: fan.plan, ...bucket };
+    const { item } = await repeated(() => deps.table.write(forgiveShards(at, seats, fence)));
+    after[place] = { ...bucket, item };
+  });
+  return after;
+};
+
+/** Everything is sent: the lease ends. Else the attempt ended like any other. */
+const recordPlan = async (deps: WorkDeps, ended: Ended): Promise<Settlement> => {
+  const { visit, end, holding } = ended;
+  if (end.kind !== "returned") {
+    if (ended.cancelled) await stopSent(deps, ended);
+    return record(deps, ended);
+  }
+  const opened = { ...ended, end: { kind: "returned" } } as const;
+  const answer = await repeated(() => deps.table.write(openShards(holding, { tries: triesOf(opened) })));
+  if (askedToStop(ended, answer)) {
+    await stopSent(deps, ended);
+    return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: false });
+  }
+  if (!tookEffect(ended, answer, "running") || phaseOf(answer.item) !== "shards") return stale(deps, ended);
+  journalEnd(deps, ended, { state: "running" });
+  await joinIfFull(deps, visit, answer.item);
+  return DELETE;
+};
+
+/** What was sent before somebody asked the run to stop must not start. */
+const stopSent = async (deps: WorkDeps, { visit }: Ended): Promise<void> => {
+  const { occurrence } = visit;
+  const run = await deps.table.get(runKey(occurrence), { consistent: true });
+  await stopShards(deps, occurrence, run);
+};
+
+/** The run's end: by its tolerance, then by the job's own hook, if it has one. */
+const join = (deps: WorkDeps, visit: Visit, lease: Lease): Promise<Settlement> => {
+  const shards = countsOf(lease.item);
+  const { tolerance, joins } = visit.job.shards ?? { joins: false };
+  if (shards.failed <= toleratedOf(tolerance, shards.total) && joins) {
+    return runAttempt(deps, visit, lease, { kind: "join", shards });
+  }
+  const began = begun(deps, visit, lease);
+  const ended = {
+    ...began,
+    end: { kind: "returned" },
+    cancelled: false,
+    endedAtMs: deps.clock.nowMs(),
+  } as const;
+  if (lease.item["cancelAtMs"] !== undefined) {
+    return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: false });
+  }
+  if (shards.failed <= toleratedOf(tolerance, shards.total)) {
+    return close(deps, ended, { state: "succeeded", failed: false });
+  }
+  return close(deps, ended, { state: "dead", failed: true, ...tooManyFailed(visit, shards) });
+};
+
+const tooManyFailed = ({ occurrence }: Visit, { failed, total }: ShardCounts) => {
+  const reason = `${failed} of ${total} shards failed`;
+  const message = `${reason}; \`belfry show ${runIdOf(occurrence)}\` names them`;
+  return { reason, error: { name: "ShardsFailed", message } };
+};
