@@ -31,7 +31,7 @@ import { DELETE, type Lease, type Visit, type WorkDeps } from "./visit.ts";
 
 /** Is the attempt one of a run that has shards? A deploy may have changed the job since they were listed. */
 export const hasShards = ({ job }: Pick<Visit, "job">, { item }: Pick<Lease, "item">): boolean =>
-  job.shards !== undefined || phaseOf(item) !== undefined;
+  job.shards !== undefined || item["plan"] !== undefined;
 
 /** One attempt of a run that has shards: it lists and sends them or, when they are over, ends the run. */
 export const fanOut = (deps: WorkDeps, visit: Visit, lease: Lease): Promise<Settlement> =>
@@ -94,7 +94,7 @@ type Listed = { readonly run: Item } | { readonly end: AttemptEnd };
 
 const listOf = async (deps: WorkDeps, began: Began, listing: Listing): Promise<Listed> => {
   const { visit, lease } = began;
-  if (phaseOf(lease.item) !== undefined) return { run: lease.item };
+  if (phaseOf(lease.item) !== "list") return { run: lease.item };
   const count = visit.job.shards?.count;
   if (count !== undefined) return { run: await keep(deps, began, { total: count, listed: false }) };
   const request = await requestOf(deps, began, { kind: "list" });

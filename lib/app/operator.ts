@@ -1,5 +1,5 @@
 import { Conflict, InvalidInput } from "../core/errors.ts";
-import { fanOutOf, reopenShards } from "../core/fan-out.ts";
+import { fanOutOf, forSomeShards } from "../core/fan-out.ts";
 import { type Occurrence, runIdOf, slotKeyOf } from "../core/identity.ts";
 import { CONTROL_KEY, lockKey, OLDEST_DELIVERY_MS, runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
@@ -30,7 +30,7 @@ const refused = (occurrence: Occurrence, state: string, why: string): Conflict =
     `run ${runIdOf(occurrence)} is ${state}: ${why}`,
   );
 
-/** How to open the run again: of one with shards, what is done stays done. */
+/** How to open the run again. */
 const reopening = async (
   deps: OperatorDeps,
   occurrence: Occurrence,
@@ -43,9 +43,9 @@ const reopening = async (
 ) => {
   const { run, epoch, token, shards } = again;
   const retry = reopen(occurrence, epoch, { token, nowMs: deps.clock.nowMs() });
-  const fan = fanOutOf(occurrence, run);
-  if (fan !== undefined) return reopenShards(retry, shards && (await chosenShards(deps, fan, shards)));
   if (shards === undefined) return retry;
+  const fan = fanOutOf(occurrence, run);
+  if (fan !== undefined) return forSomeShards(retry, await chosenShards(deps, fan, shards));
   throw new InvalidInput("no_shards", `run ${runIdOf(occurrence)} has no shards`, { field: "shard" });
 };
 

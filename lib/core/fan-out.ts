@@ -26,15 +26,16 @@ import {
 } from "./write.ts";
 
 /**
- * A run that has many shards. RUN goes through phases (`ph`): its shards are listed, sent (`send`; `again` after a
- * retry), carried out (`shards`, in which nobody holds a lease on RUN), and joined (`join`). Each shard is counted in
- * its BUCKET; a bucket whose shards are all over in its STRIDE; a full stride in RUN.
+ * A run that has many shards. RUN goes through phases (`ph`): its shards are listed, sent, carried out (`shards`, in
+ * which nobody holds a lease on RUN), and joined. A retry begins anew, with the list that is there (`again`). Each shard
+ * is counted in its BUCKET; a bucket whose shards are all over in its STRIDE; a full stride in RUN.
  */
-export type Phase = "send" | "again" | "shards" | "join";
+export type Phase = "list" | "send" | "again" | "shards" | "join";
 
-export const phaseOf = (run: Item | undefined): Phase | undefined => {
+export const phaseOf = (run: Item | undefined): Phase => {
   const phase = run?.["ph"];
-  return phase === "send" || phase === "again" || phase === "shards" || phase === "join" ? phase : undefined;
+  if (phase === "send" || phase === "shards" || phase === "join") return phase;
+  return run?.["plan"] === undefined ? "list" : "again";
 };
 
 /** The shards of one run, as one list of them. `plan` is the fence of the attempt that made the list. */
@@ -70,7 +71,7 @@ export const keepList = (
   { total, listed }: Pick<FanOut, "total" | "listed">,
 ): Write => ({
   key: runKey(occurrence),
-  condition: all(heldBy(fence), absent("ph")),
+  condition: all(heldBy(fence), absent("plan")),
   changes: [
     set("ph", "send"),
     set("plan", fence),
@@ -90,7 +91,7 @@ export const sentUpTo = ({ occurrence, fence }: Held, count: number): Write => (
 /** Everything is sent: the lease ends, and the shards are left to themselves. Refused when asked to stop. */
 export const openShards = ({ occurrence, fence }: Held, { tries }: { readonly tries: Value }): Write => ({
   key: runKey(occurrence),
-  condition: all(heldBy(fence), any(equals("ph", "send"), equals("ph", "again")), absent("cancelAtMs")),
+  condition: all(heldBy(fence), any(absent("ph"), equals("ph", "send")), absent("cancelAtMs")),
   changes: [
     set("ph", "shards"),
     set("attempts", 0),
@@ -186,18 +187,12 @@ export const cancelShards = (
   ],
 });
 
-/**
- * The retry of a run whose shards are listed: those that failed start again, or those of them that are chosen, and all
- * that were never done.
- * @param retry opens the run again
- */
-export const reopenShards = (retry: Write, chosen: readonly number[] | undefined): Write => ({
+/** The retry of a run that is for some of its failed shards only, by number. */
+export const forSomeShards = (retry: Write, chosen: readonly number[]): Write => ({
   ...retry,
   changes: [
-    ...retry.changes,
-    set("ph", "again"),
-    ...["full", "joinAtMs", "seen", "seenAtMs"].map((name) => remove(name)),
-    chosen === undefined ? remove("chosen") : set("chosen", new Set(chosen.map(String))),
+    ...retry.changes.filter(({ path }) => path !== "chosen"),
+    set("chosen", new Set(chosen.map(String))),
   ],
 });
 

@@ -170,6 +170,8 @@ export const reopen = (
       "snoozes",
       "cont",
       "contAtMs",
+      // Of a run with shards the list stays: the next attempt sends what of it is not done.
+      ...["ph", "full", "chosen", "joinAtMs", "seen", "seenAtMs"],
     ].map((name) => remove(name)),
   ],
 });
