@@ -162,7 +162,8 @@ const lookAtLocked = async (deps: LookDeps, open: OpenRun): Promise<boolean> => 
       Number(run?.["contAtMs"] ?? 0),
       Number(run?.["joinAtMs"] ?? 0),
     );
-    await lookAgain(deps, open, nowMs + holderDistanceMs(deps, nowMs - newestMs));
+    const sinceMs = nowMs - newestMs;
+    await lookAgain(deps, open, nowMs + holderDistanceMs(deps, sinceMs));
   } else if (known) {
     if (isLocked(job)) await claimAndSend(deps, askOf(deps, open), deps.random.token());
     else await send(deps, open);

@@ -145,11 +145,7 @@ const timezone: Reader<string> = (value, place) => {
 };
 
 /** What later versions bring; named here so that whoever tries them hears "not yet", not "no such option". */
-<<<<<<< HEAD
-const LATER = ["except", "shards", "maxInFlight"];
-=======
-const LATER = ["except", "alerts"];
->>>>>>> 3abfda0 (Split a run into shards: listed or by number, sent in batches, counted in buckets, joined once)
+const LATER = ["except"];
 
 const options = record(
   {
@@ -206,11 +202,8 @@ export const checkJob = (given: unknown, fallbackName: string): Checked<JobDefin
   const timing = timingOf(read, place);
   const misfireFor = misfireOf(read, place.inner("misfire.within"));
   const retryFor = retryOf(read, timing.schedules, place.inner("retry"));
-<<<<<<< HEAD
   const alertsFor = alertsOf(read.alerts ?? {}, place.inner("alerts"));
-=======
   const shardsFor = shardsOf(read, place);
->>>>>>> 3abfda0 (Split a run into shards: listed or by number, sent in batches, counted in buckets, joined once)
   if (faults.length > 0 || jobName === undefined) return { ok: false, faults };
   const { description, owner, runbook, stages, permissions, environment, secrets } = read;
   const value: JobDefinition = {
