@@ -17,7 +17,7 @@ const require = __belfryRequire(import.meta.url);`;
 /** Files of the worker beside its handler. */
 const WORKER_FILES = { thread: "lib/adapters/thread/thread", secrets: "lib/adapters/secrets/aws-secrets" };
 
-/** The clients for secrets stay out of the worker's own bundle, so that who has no secrets pays nothing for them. */
+/** The clients for secrets stay out of the functions' own bundles, so that who has no secrets pays nothing for them. */
 const secretsApart: esbuild.Plugin = {
   name: "belfry-secrets",
   setup: (build) => {
@@ -70,18 +70,22 @@ export const artifactFiles = async ({
   jobsText,
 }: Built): Promise<ReadonlyMap<FunctionKind, { readonly [file: string]: string }>> => {
   const bundles = await bundleFunctions();
-  const hasSecrets = manifest.jobs.some(({ secrets }) => secrets !== undefined);
+  const jobsHaveSecrets = manifest.jobs.some(({ secrets }) => secrets !== undefined);
+  const alertsHaveSecrets = Object.keys(manifest.alerts?.secrets ?? {}).length > 0;
   const pick = (...files: readonly string[]): { readonly [file: string]: string } =>
     Object.fromEntries(files.map((file) => [file, bundles.get(file) ?? ""]));
   // Handlers' maps stay behind: they are as big as the code, and Lambda reads none.
   const jobs = jobsText.replace(/\n\/\/# sourceMappingURL=\S*\s*$/, "\n");
   const worker = {
-    ...pick("worker.mjs", "thread.mjs", ...(hasSecrets ? ["secrets.mjs"] : [])),
+    ...pick("worker.mjs", "thread.mjs", ...(jobsHaveSecrets ? ["secrets.mjs"] : [])),
     "jobs.mjs": jobs,
     "manifest.json": manifestText,
   };
   return new Map([
-    ...FUNCTIONS.map((kind) => [kind, { ...pick(`${kind}.mjs`), "manifest.json": manifestText }] as const),
+    ...FUNCTIONS.map((kind) => {
+      const secrets = kind === "notifier" && alertsHaveSecrets ? ["secrets.mjs"] : [];
+      return [kind, { ...pick(`${kind}.mjs`, ...secrets), "manifest.json": manifestText }] as const;
+    }),
     ["worker", worker] as const,
   ]);
 };

@@ -1,5 +1,6 @@
 import { alarmName } from "../lib/core/alarm.ts";
 import { TEST_ALARM } from "../lib/core/alarms.ts";
+import { NO_ALERTS } from "../lib/core/alert-channels.ts";
 import type { Manifest } from "../lib/core/job.ts";
 import { needsOfPool } from "../lib/core/job-needs.ts";
 import {
@@ -22,6 +23,7 @@ import {
   functionName,
   roleLogicalId,
 } from "./naming.ts";
+import { notifierResources, notifierStatements, notifierVariables } from "./notifier.ts";
 import { workerProperties } from "./pools.ts";
 import {
   DEAD_LETTERS_TIMEOUT_SECONDS,
@@ -68,16 +70,23 @@ const TIMEOUT_SECONDS = {
   "dead-letters": DEAD_LETTERS_TIMEOUT_SECONDS,
   /** A pass after a long outage looks at many slots. Two passes at once do no harm. */
   watchdog: 300,
+  /** A pass over the outbox stops sending before that. */
+  notifier: 60,
   /** `show --wait` asks for twenty seconds at a time. */
   operate: 60,
 } as const;
 
 export const functionSpecs = (facts: FunctionFacts): readonly FunctionSpec[] => [
-  ...(["dispatcher", "dead-letters", "watchdog", "operate"] as const).map((kind) =>
+  ...(["dispatcher", "dead-letters", "watchdog", "notifier", "operate"] as const).map((kind) =>
     spec(facts, kind, undefined, {
       MemorySize: MEMORY_MB,
       Timeout: TIMEOUT_SECONDS[kind],
-      Environment: { Variables: stackVariables(facts) },
+      Environment: {
+        Variables: {
+          ...stackVariables(facts),
+          ...(kind === "notifier" ? notifierVariables(facts.manifest.alerts ?? NO_ALERTS) : {}),
+        },
+      },
       // It sends again what had come back: a loop, which ends by the run's own record.
       ...(kind === "dead-letters" ? { RecursiveLoop: "Allow" } : {}),
     }),
@@ -159,6 +168,9 @@ export const functionResources = (facts: FunctionFacts): Resources => {
     }),
     // The next minute's pass does what this one did not.
     ...eventInvoke("watchdog", { MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 }),
+    // Of what SNS brings; its own minute comes again anyhow.
+    ...eventInvoke("notifier", { MaximumRetryAttempts: 2, MaximumEventAgeInSeconds: 3_600 }),
+    ...notifierResources(),
     ...Object.assign({}, ...feedsOfDeadLetters(pools).map(deadLetterMapping)),
   };
 };
@@ -166,6 +178,11 @@ export const functionResources = (facts: FunctionFacts): Resources => {
 const roleOf = ({ deployment, manifest }: FunctionFacts, { kind, pool, name }: FunctionSpec): Resource => {
   const base = { kind, functionName: name, pools: Object.keys(manifest.pools) };
   if (kind === "dead-letters") return roleResource({ ...base, feeds: feedsOfDeadLetters(base.pools) });
+  if (kind === "notifier")
+    return roleResource({
+      ...base,
+      more: notifierStatements(manifest.alerts ?? NO_ALERTS, deployment.stage),
+    });
   if (kind === "dispatcher") return roleResource({ ...base, more: [toDispatchFailures] });
   if (kind === "operate") return roleResource({ ...base, more: [ringing(deployment)] });
   if (pool === undefined) return roleResource(base);
@@ -193,7 +210,10 @@ const toDispatchFailures = {
   Resource: [getArn(DISPATCH_FAILURES)],
 } as const;
 
-const eventInvoke = (kind: "dispatcher" | "watchdog", rest: FunctionSpec["properties"]): Resources => {
+const eventInvoke = (
+  kind: "dispatcher" | "watchdog" | "notifier",
+  rest: FunctionSpec["properties"],
+): Resources => {
   const functionId = functionLogicalId(functionKey(kind));
   return {
     [`${functionId}Events`]: {

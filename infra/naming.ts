@@ -10,7 +10,7 @@ export interface Deployment {
   readonly stage: string;
 }
 
-export const FUNCTIONS = ["dispatcher", "dead-letters", "watchdog", "operate"] as const;
+export const FUNCTIONS = ["dispatcher", "dead-letters", "watchdog", "notifier", "operate"] as const;
 export type FunctionKind = (typeof FUNCTIONS)[number] | "worker";
 
 /** Of serverless.yml's `functions`: what `serverless logs -f` takes. */

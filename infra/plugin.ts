@@ -150,6 +150,7 @@ const DESCRIPTIONS: { readonly [kind in FunctionKind]: string } = {
   worker: "Belfry: runs the jobs of a pool",
   "dead-letters": "Belfry: judges what came back too often",
   watchdog: "Belfry: finds each minute what did not happen",
+  notifier: "Belfry: tells people of alerts",
   operate: "Belfry: answers the command line",
 };
 

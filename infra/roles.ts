@@ -29,11 +29,14 @@ export const CALLS: {
   },
   "dead-letters": { table: ["GetItem", "UpdateItem"], queues: ["ChangeMessageVisibility", "SendMessage"] },
   watchdog: { table: ["BatchGetItem", "GetItem", "Query", "UpdateItem"], queues: ["SendMessage"] },
+  notifier: { table: ["GetItem", "Query", "UpdateItem"], queues: [] },
   operate: { table: ["BatchGetItem", "GetItem", "Query", "UpdateItem"], queues: ["SendMessage"] },
 };
 
-/** Who lists runs that ended badly, or goes on with the retry of a job's dead ones. */
-export const ASK_INDEX: ReadonlySet<FunctionKind> = new Set(["operate", "worker", "watchdog"]);
+/** Who lists runs that ended badly, goes on with the retry of a job's dead ones, or tells the alerts that wait. */
+export const ASK_INDEX: ReadonlySet<FunctionKind> = new Set(["operate", "worker", "watchdog", "notifier"]);
+/** Whose queries are all of the index. */
+const ASK_ONLY_INDEX: ReadonlySet<FunctionKind> = new Set(["notifier"]);
 
 /** What Lambda itself does with the function's role when a queue feeds it. */
 const RECEIVE = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
@@ -82,7 +85,9 @@ const tableStatements = (kind: FunctionKind): readonly Statement[] => {
   const index = sub(`${placeholder(`${TABLE}.Arn`)}/index/${INDEX_NAME}`);
   return [
     allow(
-      CALLS[kind].table.map((call) => `dynamodb:${call}`),
+      CALLS[kind].table
+        .filter((call) => call !== "Query" || !ASK_ONLY_INDEX.has(kind))
+        .map((call) => `dynamodb:${call}`),
       [getArn(TABLE)],
     ),
     ...(ASK_INDEX.has(kind) ? [allow(["dynamodb:Query"], [index])] : []),
@@ -98,7 +103,7 @@ const queueStatements = (
   const fed = feeds.map(getArn);
   const hides = CALLS[kind].queues.includes("ChangeMessageVisibility") ? ["sqs:ChangeMessageVisibility"] : [];
   return [
-    allow(["sqs:SendMessage"], sends),
+    ...(CALLS[kind].queues.includes("SendMessage") ? [allow(["sqs:SendMessage"], sends)] : []),
     ...(fed.length === 0 ? [] : [allow([...RECEIVE, ...hides], fed)]),
   ];
 };

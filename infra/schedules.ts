@@ -28,7 +28,6 @@ import { DISPATCH_FAILURES } from "./queues.ts";
 const GROUP = "BelfryScheduleGroup";
 const ROLE = "BelfryScheduleRole";
 const WATCHDOG_GROUP = "BelfryWatchdogScheduleGroup";
-const WATCHDOG_ROLE = "BelfryWatchdogScheduleRole";
 const TICK = "BelfryScheduleTick";
 
 /** More distinct schedules than that share a minute tick: a template holds 500 resources. */
@@ -56,7 +55,9 @@ export const scheduleResources = (facts: ScheduleFacts): Resources => ({
     allow(["sqs:SendMessage"], [getArn(DISPATCH_FAILURES)]),
   ]),
   ...jobSchedules(facts),
-  ...watchdogSchedule(facts.deployment),
+  [WATCHDOG_GROUP]: group(facts.deployment, "watchdog"),
+  ...everyMinute(facts.deployment, "watchdog"),
+  ...everyMinute(facts.deployment, "notifier"),
 });
 
 const group = (deployment: Deployment, name: "jobs" | "watchdog"): Resource => ({
@@ -176,24 +177,27 @@ const schedule = (properties: { readonly [name: string]: Value }, input: object)
   },
 });
 
-/** Apart from the jobs' schedules, so that no one mistake stops both. A pass that did not start is not tried again: the next one is due. */
-const watchdogSchedule = (deployment: Deployment): Resources => {
-  const watchdog = functionLogicalId(functionKey("watchdog"));
+/**
+ * Apart from the jobs' schedules, and each with a role of its own, so that no one mistake stops them all. A pass that
+ * did not start is not tried again: the next one is due.
+ */
+const everyMinute = (deployment: Deployment, kind: "watchdog" | "notifier"): Resources => {
+  const invoked = functionLogicalId(functionKey(kind));
+  const roleId = logicalId(kind, "scheduleRole");
   return {
-    [WATCHDOG_GROUP]: group(deployment, "watchdog"),
-    [WATCHDOG_ROLE]: invokeRole(deployment, "watchdog", watchdog),
-    BelfryWatchdogSchedule: {
+    [roleId]: invokeRole(deployment, "watchdog", invoked),
+    [logicalId(kind, "schedule")]: {
       Type: "AWS::Scheduler::Schedule",
       Properties: {
-        Name: "every-minute",
-        Description: `Belfry's watchdog in ${deployment.stage}`,
+        Name: kind,
+        Description: `Belfry's ${kind} in ${deployment.stage}`,
         GroupName: ref(WATCHDOG_GROUP),
         ScheduleExpression: "rate(1 minute)",
         State: "ENABLED",
         FlexibleTimeWindow: { Mode: "OFF" },
         Target: {
-          Arn: getArn(watchdog),
-          RoleArn: getArn(WATCHDOG_ROLE),
+          Arn: getArn(invoked),
+          RoleArn: getArn(roleId),
           Input: "{}",
           RetryPolicy: { MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 0 },
         },

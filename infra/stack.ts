@@ -26,6 +26,9 @@ export interface Stack {
   readonly outputs: { readonly [name: string]: { readonly Description: string; readonly Value: Value } };
 }
 
+/** What the schedules have in common: two groups, three roles, the minutes of the watchdog and the notifier, a tick. */
+const COMMON_SCHEDULES = 8;
+
 /** Of CloudFormation. */
 export const MOST_RESOURCES = 500;
 
@@ -41,8 +44,8 @@ export const makeStack = ({ deployment, manifest, nowMs, otherResources = 0 }: S
     ...alarmResources(deployment, manifest),
   };
   const jobs = jobList(manifest, deployment.stage);
-  // Two for each function, and what the schedules have in common.
-  const taken = Object.keys(base).length + 2 * functions.length + otherResources + 6;
+  // Two for each function.
+  const taken = Object.keys(base).length + 2 * functions.length + otherResources + COMMON_SCHEDULES;
   const most = Math.max(0, Math.min(MOST_SCHEDULES, MOST_RESOURCES - taken));
   return {
     functions,

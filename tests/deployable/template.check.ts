@@ -98,7 +98,7 @@ test("a project with a function and a table of its own keeps them as they were, 
     VpcConfig: { SubnetIds: ["subnet-0aaaaaaaaaaaaaaa0"] },
   });
   const ours = Object.entries(Resources).filter(([id]) => /^Belfry.*LambdaFunction$/.test(id));
-  expect(ours).toHaveLength(6);
+  expect(ours).toHaveLength(7);
   for (const [id, { Properties }] of ours) {
     expect(JSON.stringify(Properties), id).not.toContain("THEIRS");
     expect(JSON.stringify(Properties), id).not.toContain("0aaaaaaaaaaaaaaa0");
@@ -115,7 +115,7 @@ test("a project with a function and a table of its own keeps them as they were, 
   // An extension in their serverless.yml changes a resource of ours.
   expect(Resources["BelfryDashoperateLambdaFunction"]?.Properties["MemorySize"]).toBe(512);
   const logGroups = Object.entries(Resources).filter(([id]) => /^Belfry.*LogGroup$/.test(id));
-  expect(logGroups.map(([, { Properties }]) => Properties["RetentionInDays"])).toEqual(Array(6).fill(30));
+  expect(logGroups.map(([, { Properties }]) => Properties["RetentionInDays"])).toEqual(Array(7).fill(30));
   // What a deploy reads: it looks for the zip of the whole service where a function does not say this.
   const state: { readonly service: { readonly functions: { readonly [key: string]: unknown } } } = JSON.parse(
     readFileSync(join(project, ".serverless", "serverless-state.json"), "utf8"),

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { placeholder } from "../../../infra/cloudformation.ts";
 import type { Stack } from "../../../infra/stack.ts";
 import { alarmsOf } from "../../../lib/core/alarms.ts";
 import type { AlertsConfig } from "../../../lib/core/alert-channels.ts";
@@ -63,6 +64,29 @@ test.each(ALARMS)(
     });
   },
 );
+
+test("the alarms' topic invokes the notifier, which lets that topic invoke it and no other", () => {
+  const { resources } = stackOf([daily]);
+  expect(resources["BelfryTopicAlarmsToNotifier"]?.Properties).toEqual({
+    TopicArn: { Ref: "BelfryTopicAlarms" },
+    Protocol: "lambda",
+    Endpoint: { "Fn::GetAtt": ["BelfryDashnotifierLambdaFunction", "Arn"] },
+  });
+  expect(resources["BelfryTopicAlarmsPermission"]?.Properties).toEqual({
+    Action: "lambda:InvokeFunction",
+    FunctionName: { "Fn::GetAtt": ["BelfryDashnotifierLambdaFunction", "Arn"] },
+    Principal: "sns.amazonaws.com",
+    SourceArn: { Ref: "BelfryTopicAlarms" },
+  });
+});
+
+test("the notifier knows the topic of each e-mail channel", () => {
+  const notifier = stackOf([daily], { alerts: TEAM }).functions.find(({ kind }) => kind === "notifier");
+  const variables = notifier?.properties["Environment"] as { readonly Variables: object };
+  expect(Reflect.get(variables.Variables, "BELFRY_EMAIL_TOPICS")).toEqual({
+    "Fn::Sub": `{"team":"${placeholder("BelfryTopicEmailDashteam")}","boss":"${placeholder("BelfryTopicEmailDashboss")}"}`,
+  });
+});
 
 test("alarms go to the notifier's topic, but for the notifier's own, which goes to people", () => {
   const to = (key: string) => {

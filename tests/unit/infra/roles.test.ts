@@ -54,6 +54,7 @@ test("the code calls its stores by the ports only, so that nothing escapes that 
       "GetItem",
       "GetParameters",
       "GetSecretValue",
+      "Publish",
       "Query",
       "SendMessageBatch",
       "SendMessage",
@@ -118,7 +119,7 @@ test("each role allows that on the table and the queues, its log group, and noth
 test("no statement of ours allows every call or every resource", () => {
   const stack = stackOf([daily, byHand]);
   const roles = Object.values(stack.resources).filter(({ Type }) => Type === "AWS::IAM::Role");
-  expect(roles).toHaveLength(8);
+  expect(roles).toHaveLength(10);
   for (const role of roles)
     for (const { Action, Resource } of statementsOf(role)) {
       expect(Action.join(" ")).not.toContain("*");
@@ -186,7 +187,7 @@ test("what a job needs goes to the worker of its pool, and to no other function"
     ]),
   );
   const others = stack.functions.filter(({ pool }) => pool !== "slow");
-  expect(others).toHaveLength(5);
+  expect(others).toHaveLength(6);
   for (const { roleId, properties } of others) {
     expect(JSON.stringify(stack.resources[roleId])).not.toMatch(/s3:|ssm:|secretsmanager/);
     expect(JSON.stringify(properties)).not.toContain("BUCKET");
@@ -194,6 +195,30 @@ test("what a job needs goes to the worker of its pool, and to no other function"
   const worker = stack.functions.find(({ pool }) => pool === "slow");
   expect(worker?.properties["Environment"]).toMatchObject({ Variables: { BUCKET: "notes-prod" } });
   expect(JSON.stringify(worker)).not.toMatch(/API_KEY|PASSWORD/);
+});
+
+test("the notifier may read the secrets of its channels and publish to its e-mail topics, and no more", () => {
+  const email = { kind: "email", name: "team", to: ["ops@example.com"] } as const;
+  const slack = { kind: "slack", name: "slack", webhook: "SLACK" } as const;
+  const alerts = {
+    secrets: { SLACK: "ssm:/notes/{stage}/slack" },
+    channels: [email, slack],
+    topics: { notify: ["team", "slack"], page: [] },
+  };
+  expect(actions(stackOf([daily], { alerts }), "BelfryNotifierRole")).toEqual({
+    "logs:CreateLogStream logs:PutLogEvents": [expect.anything()],
+    "dynamodb:GetItem dynamodb:UpdateItem": [{ "Fn::GetAtt": ["BelfryTable", "Arn"] }],
+    "dynamodb:Query": [{ "Fn::Sub": expect.stringMatching(/^\$\{BelfryTable\.Arn\}\/index\/bad$/) }],
+    "ssm:GetParameters": [{ "Fn::Sub": expect.stringMatching(/:parameter\/notes\/prod\/slack$/) }],
+    "sns:Publish": [{ Ref: "BelfryTopicEmailDashteam" }],
+    "kms:Decrypt kms:GenerateDataKey": [{ "Fn::GetAtt": ["BelfryAlertKey", "Arn"] }],
+  });
+  const quiet = Object.keys(actions(stackOf([daily]), "BelfryNotifierRole"));
+  expect(quiet).toEqual([
+    "logs:CreateLogStream logs:PutLogEvents",
+    "dynamodb:GetItem dynamodb:UpdateItem",
+    "dynamodb:Query",
+  ]);
 });
 
 test("workers of a pool with a network may make its interfaces, and no other function may", () => {

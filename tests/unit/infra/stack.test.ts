@@ -2,11 +2,12 @@ import { expect, test } from "vitest";
 import type { Resource } from "../../../infra/cloudformation.ts";
 import { LONGEST_NAME, namesOf } from "../../../infra/naming.ts";
 import type { Stack } from "../../../infra/stack.ts";
+import { alarmsOf } from "../../../lib/core/alarms.ts";
 import { functionTimeoutMs } from "../../../lib/core/pool.ts";
 import { maxReceiveCount } from "../../../lib/core/retry.ts";
 import { parseSchedulerEvent } from "../../../lib/core/scheduler-event.ts";
 import { definition } from "../../support/definitions.ts";
-import { byHand, daily, hourly, ofType, property, stackOf, twice } from "./setup.ts";
+import { byHand, daily, hourly, manifestOf, ofType, property, stackOf, twice } from "./setup.ts";
 
 /** Everything but what a job's own resources are. */
 const changed = (a: Stack, b: Stack): readonly string[] => {
@@ -45,7 +46,9 @@ test("a renamed job keeps its schedule, since it keeps its subject", () => {
 const physicalNames = ({ functions, resources }: Stack): readonly string[] => [
   ...functions.map(({ name }) => `function ${name}`),
   ...Object.values(resources).flatMap(({ Type, Properties }) => {
-    const name = Properties["QueueName"] ?? Properties["RoleName"] ?? Properties["TableName"];
+    const name = ["QueueName", "RoleName", "TableName", "TopicName", "AlarmName"]
+      .map((property) => Properties[property])
+      .find((given) => given !== undefined);
     if (name !== undefined) return [`${Type} ${String(name)}`];
     // A schedule's name is unique in its group only.
     return Type === "AWS::Scheduler::ScheduleGroup" ? [`group ${String(Properties["Name"])}`] : [];
@@ -54,7 +57,7 @@ const physicalNames = ({ functions, resources }: Stack): readonly string[] => [
 
 test("two stages, and two services, share no name", () => {
   const names = ["dev", "prod", "a", "a-prod"].flatMap((stage) => physicalNames(stackOf([daily], { stage })));
-  expect(names.length).toBe(4 * 13);
+  expect(names.length).toBe(4 * (14 + 2 + alarmsOf(manifestOf([daily])).length));
   expect(new Set(names).size).toBe(names.length);
 });
 
@@ -219,18 +222,26 @@ test("a one-time schedule of the past is left out, one to come is not", () => {
   expect(stackOf([once("2026-12-01T00:01")]).resources).toHaveProperty("BelfryJobOnceSchedule");
 });
 
-test("the watchdog has a schedule, a group and a role of its own, and a pass is not repeated", () => {
+test.each(["watchdog", "notifier"])(
+  "the %s has a schedule and a role of its own, apart from the jobs', and a minute is not repeated",
+  (kind) => {
+    const { resources } = stackOf([daily]);
+    const name = `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
+    expect(resources[`Belfry${name}Schedule`]?.Properties).toMatchObject({
+      GroupName: { Ref: "BelfryWatchdogScheduleGroup" },
+      ScheduleExpression: "rate(1 minute)",
+      State: "ENABLED",
+      Target: {
+        Arn: { "Fn::GetAtt": [`BelfryDash${kind}LambdaFunction`, "Arn"] },
+        RoleArn: { "Fn::GetAtt": [`Belfry${name}ScheduleRole`, "Arn"] },
+        RetryPolicy: { MaximumRetryAttempts: 0 },
+      },
+    });
+  },
+);
+
+test("a pass of the watchdog that failed is not tried again: the next one is due", () => {
   const { resources } = stackOf([daily]);
-  expect(resources["BelfryWatchdogSchedule"]?.Properties).toMatchObject({
-    GroupName: { Ref: "BelfryWatchdogScheduleGroup" },
-    ScheduleExpression: "rate(1 minute)",
-    State: "ENABLED",
-    Target: {
-      Arn: { "Fn::GetAtt": ["BelfryDashwatchdogLambdaFunction", "Arn"] },
-      RoleArn: { "Fn::GetAtt": ["BelfryWatchdogScheduleRole", "Arn"] },
-      RetryPolicy: { MaximumRetryAttempts: 0 },
-    },
-  });
   expect(resources["BelfryDashwatchdogLambdaFunctionEvents"]?.Properties).toMatchObject({
     MaximumRetryAttempts: 0,
   });
@@ -252,7 +263,7 @@ const many = (count: number) =>
 test("past 300 schedules the rest share a tick of every minute that carries all their subjects", () => {
   const stack = stackOf(many(310));
   const schedules = ofType(stack, "AWS::Scheduler::Schedule").map(([id]) => id);
-  expect(schedules).toHaveLength(300 + 2);
+  expect(schedules).toHaveLength(300 + 3);
   const tick = stack.resources["BelfryScheduleTick"];
   expect(property(tick, "ScheduleExpression")).toBe("cron(* * * * ? *)");
   const input = String(property(tick, "Target", "Input")).replace(
