@@ -14,6 +14,7 @@ import { addRetry } from "./commands/retry.ts";
 import { addRun } from "./commands/run.ts";
 import { addRuns } from "./commands/runs.ts";
 import { addShow } from "./commands/show.ts";
+import { addSimulate } from "./commands/simulate.ts";
 import { EXIT, type ExitCode, exitCodeOfError } from "./exit-codes.ts";
 import { printError } from "./output.ts";
 import { packageVersion } from "./package-version.ts";
@@ -34,6 +35,7 @@ const VERBS = [
   addSkipNext,
   addAlerts,
   addAlert,
+  addSimulate,
   addNew,
   addEjectExamples,
 ];

@@ -15,6 +15,8 @@ export interface VerbText {
   readonly summary: string;
   /** Each is a command line and what it does. */
   readonly examples: readonly (readonly [command: string, meaning: string])[];
+  /** What `--stage` means where no deployed stage is talked to. */
+  readonly stage?: string;
   /** The exit codes this verb can end with, beyond 2 (wrong usage). */
   readonly exits: readonly string[];
 }
@@ -33,7 +35,7 @@ export const addVerb = (program: Command, text: VerbText): Command =>
     .summary(text.summary)
     .description(`${text.summary}.`)
     .option("--json", "print one JSON document on stdout; all else goes to stderr")
-    .option("--stage <name>", "talk to a deployed stage instead of the local stack")
+    .option("--stage <name>", text.stage ?? "talk to a deployed stage instead of the local stack")
     .option("--data <dir>", "folder of the local stack (default: BELFRY_DATA, else .belfry here or above)")
     .addHelpText("after", helpTail(text));
 

@@ -9,8 +9,8 @@ export interface Execution {
   readonly attempt: number;
   readonly startedAtMs: number;
   endedAtMs: number | undefined;
-  /** The handler came to its end and answered. */
-  completed: boolean;
+  /** How the handler ended, if it did so by itself or by force, and not with its process. */
+  answer: AttemptEnd | undefined;
   /** Its process died under it. */
   died: boolean;
   /** Its process slept meanwhile. */
@@ -39,7 +39,7 @@ export const notedExecution = (
     attempt: request.attempt,
     startedAtMs: time.now(),
     endedAtMs: undefined,
-    completed: false,
+    answer: undefined,
     died: false,
     slept: process.slept,
   };
@@ -48,7 +48,7 @@ export const notedExecution = (
   const end = (answer: AttemptEnd): void => {
     if (execution.endedAtMs !== undefined) return;
     execution.endedAtMs = time.now();
-    execution.completed = answer.kind === "returned" || answer.kind === "continue";
+    execution.answer = answer;
     if (process.alive()) resolve(answer);
   };
   process.onDeath(() => {

@@ -26,6 +26,8 @@ export const sideEffects = (table: Table) => {
 
   return {
     done,
+    /** Somebody does it now. */
+    act,
     /** As `ctx.once` does it; something may happen between the effect and its record. */
     once: async (
       runId: string,

@@ -1,15 +1,19 @@
+import { isDeepStrictEqual } from "node:util";
 import { maxHolders } from "../app/lock-keeper.ts";
 import { type Occurrence, readRunId, runIdOf, slotKeyOf } from "../core/identity.ts";
 import { lockKey, runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { holdersOf, waitersOf } from "../core/lock.ts";
 import { isTerminal } from "../core/run.ts";
+import type { Item, Key } from "../core/write.ts";
 import type { Execution } from "./attempts.ts";
 import type { World } from "./world.ts";
 
 export interface Expected {
   readonly job: JobDefinition;
   readonly slots: readonly number[];
+  /** Runs that are parked, or wait for a later instant, are no loss. Default: false. */
+  readonly mayWait?: boolean;
 }
 
 /** What went wrong, each in words; all empty = every promise holds. */
@@ -27,73 +31,136 @@ const tooManyAtOnce = (executions: readonly Execution[], most: number): readonly
   const awake = executions
     .filter((execution) => !execution.slept())
     .sort((left, right) => left.startedAtMs - right.startedAtMs);
-  return awake.flatMap((execution) => {
-    const beside = awake.filter(
-      (other) =>
-        other.startedAtMs <= execution.startedAtMs &&
-        (other.endedAtMs ?? Number.POSITIVE_INFINITY) > execution.startedAtMs,
-    );
-    return beside.length > most
-      ? [beside.map(({ runId, attempt }) => `${runId} attempt ${attempt}`).join(" beside ")]
-      : [];
-  });
+  const broken: string[] = [];
+  let running: readonly Execution[] = [];
+  for (const execution of awake) {
+    const isOn = ({ endedAtMs = Number.POSITIVE_INFINITY }: Execution) => endedAtMs > execution.startedAtMs;
+    running = [...running, execution].filter(isOn);
+    if (running.length > most) broken.push(running.map(attemptText).join(" beside "));
+  }
+  return broken;
 };
 
-const verdictOnRun = async (world: World, occurrence: Occurrence) => {
-  const run = await world.stored.get(runKey(occurrence), { consistent: true });
-  const runId = runIdOf(occurrence);
+const attemptText = ({ runId, attempt }: Execution): string => `${runId} attempt ${attempt}`;
+
+interface Judged {
+  readonly byHand: boolean;
+  readonly settled: boolean;
+  /** What ran, in the order of the starts. */
+  readonly executions: readonly Execution[];
+}
+
+/** The recorded result must be that of the attempt that started last. */
+const isStale = (run: Item | undefined, last: Execution | undefined): boolean => {
+  if (run?.["st"] !== "succeeded" || run["sideResult"] !== undefined) return false;
+  const { answer } = last ?? {};
+  return answer?.kind !== "returned" || !isDeepStrictEqual(answer.result, run["result"]);
+};
+
+/** Over, or left to a person or to a later instant where that may be. */
+const isSettled = ({ mayWait = false }: Expected, run: Item | undefined, nowMs: number): boolean => {
   const state = String(run?.["st"]);
-  // Each handler returns its own number: the recorded result must be that of the attempt that started last.
-  const last = world.executions.findLastIndex((execution) => execution.runId === runId) + 1;
-  const ran = last > 0;
-  const neverRan = ["skipped", "missed", "expired"].includes(state);
-  const [byHand] = world.byHand.filter((id) => id === runId);
+  if (isTerminal(state)) return true;
+  return mayWait && (state === "parked" || (state === "waiting" && Number(run?.["nextAttemptAtMs"]) > nowMs));
+};
+
+/** Ids of runs that are not over, nor left to a person. */
+export const openRuns = async (world: World, expected: readonly Expected[]): Promise<readonly string[]> => {
+  const open = await Promise.all(
+    expected.flatMap(({ job: { subject }, slots }) =>
+      slots.map(async (slotMs) => {
+        const occurrence = { subject, slotKey: slotKeyOf(slotMs) };
+        const run = await world.stored.get(runKey(occurrence), { consistent: true });
+        const state = String(run?.["st"]);
+        return isTerminal(state) || state === "parked" ? [] : [runIdOf(occurrence)];
+      }),
+    ),
+  );
+  return open.flat();
+};
+
+const verdictOnRun = (runId: string, run: Item | undefined, { byHand, settled, executions }: Judged) => {
+  const state = String(run?.["st"]);
+  const last = executions.at(-1);
+  // A handler may say that it skips; whatever else is skipped has never run.
+  const neverRan = ["skipped", "missed", "expired"].includes(state) && last?.answer?.kind !== "skip";
   return {
     lost: [
-      ...(isTerminal(state) ? [] : [`${runId} is not over, but ${state}`]),
-      ...(byHand !== undefined && state === "skipped" ? [`${runId}, asked for by hand, was skipped`] : []),
+      ...(settled ? [] : [`${runId} is not over, but ${state}`]),
+      ...(byHand && state === "skipped" ? [`${runId}, asked for by hand, was skipped`] : []),
     ],
     doubled: [
-      ...(state === "succeeded" && run?.["result"] !== last
-        ? [`${runId} has the result of a stale attempt`]
-        : []),
-      ...(neverRan && ran && run?.["ep"] === 1 ? [`${runId} ran, but is ${state}`] : []),
+      ...(isStale(run, last) ? [`${runId} has the result of a stale attempt`] : []),
+      ...(neverRan && last !== undefined && run?.["ep"] === 1 ? [`${runId} ran, but is ${state}`] : []),
     ],
   };
 };
 
-/** Promises 1 to 4, as far as they can be seen when nothing is left to happen. */
-export const brokenPromises = async (world: World, { job, slots }: Expected): Promise<Verdict> => {
+type ByRun = ReadonlyMap<string, readonly Execution[]>;
+
+const verdictOnJob = async (world: World, expected: Expected, byRun: ByRun): Promise<Verdict> => {
+  const { job, slots } = expected;
   const { subject } = job;
-  const byHand = world.byHand.map((runId) => readRunId(runId)).filter((read) => read !== undefined);
-  const occurrences = [...slots.map((slotMs) => ({ subject, slotKey: slotKeyOf(slotMs) })), ...byHand];
-  const verdicts = await Promise.all(occurrences.map((occurrence) => verdictOnRun(world, occurrence)));
-  const lock = await world.stored.get(lockKey(subject), { consistent: true });
-  const listed = [...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => slotKey);
-  const over = new Set(
-    world.stored
-      .items()
-      .filter((item) => String(item["sk"]).startsWith("R#") && isTerminal(String(item["st"])))
-      .map((item) => String(item["sk"]).slice(2)),
+  const read = (key: Key): Promise<Item | undefined> => world.stored.get(key, { consistent: true });
+  const byHand = world.byHand.map((runId) => readRunId(runId)).filter((one) => one?.subject === subject);
+  const occurrences: readonly Occurrence[] = [
+    ...slots.map((slotMs) => ({ subject, slotKey: slotKeyOf(slotMs) })),
+    ...byHand.filter((one) => one !== undefined),
+  ];
+  const verdicts = await Promise.all(
+    occurrences.map(async (occurrence) => {
+      const runId = runIdOf(occurrence);
+      const run = await read(runKey(occurrence));
+      const settled = isSettled(expected, run, world.time.now());
+      const byHand = world.byHand.includes(runId);
+      return verdictOnRun(runId, run, { byHand, settled, executions: byRun.get(runId) ?? [] });
+    }),
+  );
+  const lock = await read(lockKey(subject));
+  const entries = [...holdersOf(lock), ...waitersOf(lock)];
+  const listed = await Promise.all(
+    entries.map(async ({ slotKey }) => ({ slotKey, run: await read(runKey({ subject, slotKey })) })),
   );
   const most = job.overlap === "allow" ? Number.POSITIVE_INFINITY : maxHolders(job);
-  const byRun = [...Map.groupBy(world.executions, ({ runId }) => runId).values()];
+  return {
+    lost: verdicts.flatMap(({ lost }) => lost),
+    doubled: [
+      ...verdicts.flatMap(({ doubled }) => doubled),
+      ...tooManyAtOnce(
+        world.executions.filter((execution) => execution.job === job.name),
+        most,
+      ),
+    ],
+    // An entry whose run is over is removed by whoever looks next; when all is quiet, nobody does.
+    stuck: listed
+      .filter(({ run }) => !isSettled(expected, run, world.time.now()))
+      .map(({ slotKey }) => `the lock of ${job.name} lists ${slotKey}`),
+  };
+};
+
+/** So often a message may have come back, where all is quiet. */
+const MANY_RECEIVES = 20;
+
+/** Promises 1 to 4, as far as they can be seen when nothing is left to happen. */
+export const brokenPromises = async (world: World, expected: readonly Expected[]): Promise<Verdict> => {
+  const byRun: ByRun = Map.groupBy(world.executions, ({ runId }) => runId);
+  const verdicts = await Promise.all(expected.map((one) => verdictOnJob(world, one, byRun)));
   return {
     lost: verdicts.flatMap(({ lost }) => lost),
     doubled: [
       ...world.violations,
       ...verdicts.flatMap(({ doubled }) => doubled),
-      ...byRun.flatMap((executions) => tooManyAtOnce(executions, 1)),
-      ...tooManyAtOnce(world.executions, most),
+      ...[...byRun.values()].flatMap((executions) => tooManyAtOnce(executions, 1)),
       ...world.effects
         .filter(({ awake, again }) => awake && again)
         .map(({ runId, key }) => `${runId} repeated what it had recorded: ${key}`),
     ],
     stuck: [
-      // An entry whose run is over is removed by whoever looks next; when all is quiet, nobody does.
-      ...listed.filter((slotKey) => !over.has(slotKey)).map((slotKey) => `the lock lists ${slotKey}`),
+      ...verdicts.flatMap(({ stuck }) => stuck),
       ...[...world.queues.values()].flatMap(({ messages, dead }) => [
-        ...[...messages].filter(({ receives }) => receives > 20).map(({ body }) => `comes back: ${body}`),
+        ...[...messages]
+          .filter(({ receives }) => receives > MANY_RECEIVES)
+          .map(({ body }) => `comes back: ${body}`),
         ...[...dead].map(({ body }) => `in the dead-letter queue: ${body}`),
       ]),
     ],

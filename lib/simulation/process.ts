@@ -2,6 +2,7 @@ import { Unavailable } from "../core/errors.ts";
 import { SECOND_MS } from "../core/time.ts";
 import type { Clock, Random, Timers } from "../ports/clock.ts";
 import type { SeededRandom } from "./random.ts";
+import type { RealWork } from "./real-work.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
 /**
@@ -16,7 +17,6 @@ export const FAULT_KINDS = [
   "repeated",
   "pause",
 ] as const;
-export type FaultKind = (typeof FAULT_KINDS)[number];
 
 export interface Faults {
   /** Probability of each kind per call; 0 switches it off. */
@@ -27,9 +27,20 @@ export interface Universe {
   readonly time: VirtualTime;
   readonly random: SeededRandom;
   readonly faults: () => Faults;
+  /** Nothing fails, and no call takes any time: faster, where neither is to be seen. */
+  readonly ideal: boolean;
+  readonly work: RealWork;
   /** How often each kind hit each port call: `<kind> <port call>` -> times. */
   readonly hits: Map<string, number>;
 }
+
+/** Does the fault happen now? Counted, if so. */
+export const strikes = (universe: Universe, kind: string, where: string): boolean => {
+  const { faults, hits, random } = universe;
+  const struck = random.chance(faults()[kind] ?? 0);
+  if (struck) hits.set(`${kind} ${where}`, (hits.get(`${kind} ${where}`) ?? 0) + 1);
+  return struck;
+};
 
 /** One process of the simulated deployment: it has its own clock, and can die at any port call. */
 export interface Process {
@@ -102,15 +113,8 @@ const makeWaits = (time: VirtualTime, { alive }: Life) => {
 
 /** Calls of ports that take their time, and go wrong by chance. */
 const makeCalls = (universe: Universe, life: Life, waits: ReturnType<typeof makeWaits>): Process["call"] => {
-  const { random, hits } = universe;
+  const { random, ideal } = universe;
   const { wait, sleep } = waits;
-
-  const drawFault = (port: string): FaultKind | undefined => {
-    const faults = universe.faults();
-    const kind = FAULT_KINDS.find((any) => random.chance(faults[any] ?? 0));
-    if (kind !== undefined) hits.set(`${kind} ${port}`, (hits.get(`${kind} ${port}`) ?? 0) + 1);
-    return kind;
-  };
 
   const die = <Answer>(): Promise<Answer> => {
     life.kill();
@@ -118,8 +122,9 @@ const makeCalls = (universe: Universe, life: Life, waits: ReturnType<typeof make
     return new Promise(() => undefined);
   };
 
+  if (ideal) return (_port, effect) => effect();
   return async <Answer>(port: string, effect: () => Promise<Answer>): Promise<Answer> => {
-    const fault = drawFault(port);
+    const fault = FAULT_KINDS.find((kind) => strikes(universe, kind, port));
     await wait(random.whole(1, random.chance(0.05) ? 2_000 : 20));
     if (fault === "pause") {
       sleep(random.whole(60, 300) * SECOND_MS);

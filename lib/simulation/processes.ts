@@ -6,14 +6,13 @@ import type { Table } from "../ports/table.ts";
 import { makeProcess, type Process, type Universe } from "./process.ts";
 import { queuePort, type SimulatedQueue } from "./queues.ts";
 
-const silent: Journal = { attempt: () => undefined, notice: () => undefined, handlerLine: () => undefined };
-
 /** What every process of the deployment shares. */
 export interface Services {
   readonly table: Table;
   queueOf(pool: string): SimulatedQueue;
   /** As they are deployed now. */
   jobs(): JobList;
+  readonly journal: Journal;
 }
 
 export type Spawn = (name: string) => { readonly process: Process; readonly deps: Deps };
@@ -26,10 +25,10 @@ const tablePort = ({ call }: Process, table: Table): Table => ({
 });
 
 /** Starts processes whose clocks differ by less than the bound. */
-export const makeSpawn = (universe: Universe, { table, queueOf, jobs }: Services): Spawn => {
+export const makeSpawn = (universe: Universe, { table, queueOf, jobs, journal }: Services): Spawn => {
   let made = 0;
   return (name) => {
-    const bound = AWS_TIMINGS.clockBoundMs / 2 - 1;
+    const bound = universe.ideal ? 0 : AWS_TIMINGS.clockBoundMs / 2 - 1;
     const process = makeProcess(universe, `${name}-${made++}`, universe.random.whole(-bound, bound));
     const { clock, timers, randomPort } = process;
     const ports = {
@@ -40,7 +39,7 @@ export const makeSpawn = (universe: Universe, { table, queueOf, jobs }: Services
     };
     return {
       process,
-      deps: { ...ports, random: randomPort, journal: silent, timings: AWS_TIMINGS, jobs: jobs() },
+      deps: { ...ports, random: randomPort, journal, timings: AWS_TIMINGS, jobs: jobs() },
     };
   };
 };

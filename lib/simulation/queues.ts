@@ -1,6 +1,6 @@
 import { messageText } from "../core/message.ts";
 import type { RunQueue, SendAnswer } from "../ports/run-queue.ts";
-import type { Process, Universe } from "./process.ts";
+import { type Process, strikes, type Universe } from "./process.ts";
 
 export interface QueuedMessage {
   readonly id: number;
@@ -49,6 +49,11 @@ export const makeQueue = (universe: Universe, settings: QueueSettings) => {
     show(message, time.now() + delayMs);
   };
 
+  const delayMs = (): number => {
+    if (universe.ideal) return 0;
+    return random.chance(0.05) ? random.whole(0, 60_000) : random.whole(0, 200);
+  };
+
   const receive = (): QueuedMessage | undefined => {
     for (;;) {
       const visible = [...messages].filter((message) => message.visibleAtMs <= time.now());
@@ -56,7 +61,7 @@ export const makeQueue = (universe: Universe, settings: QueueSettings) => {
       if (message === undefined) return undefined;
       message.receives += 1;
       if (message.receives <= settings.maxReceives) {
-        const early = random.chance(universe.faults()["early-visibility"] ?? 0);
+        const early = strikes(universe, "early-visibility", "queue");
         show(message, time.now() + (early ? 1_000 : settings.visibilityMs));
         return message;
       }
@@ -74,8 +79,8 @@ export const makeQueue = (universe: Universe, settings: QueueSettings) => {
     show,
     receive,
     send: (body: string): void => {
-      put(body, random.chance(0.05) ? random.whole(0, 60_000) : random.whole(0, 200));
-      if (random.chance(universe.faults()["duplicate"] ?? 0)) put(body, random.whole(0, 600_000));
+      put(body, delayMs());
+      if (strikes(universe, "duplicate", "queue")) put(body, random.whole(0, 600_000));
     },
     receiveDead: (): QueuedMessage | undefined => {
       const message = [...dead].find((any) => any.visibleAtMs <= time.now());

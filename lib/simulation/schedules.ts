@@ -2,7 +2,7 @@ import { dispatch } from "../app/dispatch.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { schedulerInput } from "../core/scheduler-event.ts";
 import { MINUTE_MS, SECOND_MS, shortIsoOf } from "../core/time.ts";
-import type { Universe } from "./process.ts";
+import { strikes, type Universe } from "./process.ts";
 import type { Spawn } from "./processes.ts";
 
 /** Lambda's asynchronous invocation: two more tries with the same request id, whatever became of the first. */
@@ -22,18 +22,19 @@ const makeInvoke = ({ time, random }: Universe, spawn: Spawn) => {
 
 /** EventBridge delivers at least once as a rule; sometimes twice, sometimes late, and by fault not at all. */
 export const makeSchedule = (universe: Universe, spawn: Spawn) => {
-  const { time, random, faults } = universe;
+  const { time, random } = universe;
+  const happens = (kind: string): boolean => strikes(universe, kind, "schedule");
   const invoke = makeInvoke(universe, spawn);
   return (job: JobDefinition, slotMs: number): void => {
     const event = { ...schedulerInput([job.subject]), scheduledTime: shortIsoOf(slotMs) };
     const deliver = (): void => invoke(event, random.token(), 3);
-    if (!random.chance(faults()["dropped-event"] ?? 0)) {
-      const byMinutes = random.chance(faults()["late-event"] ?? 0) ? random.whole(0, 10) * MINUTE_MS : 0;
-      const byHours = random.chance(faults()["very-late-event"] ?? 0) ? random.whole(30, 200) * MINUTE_MS : 0;
+    if (!happens("dropped-event")) {
+      const byMinutes = happens("late-event") ? random.whole(0, 10) * MINUTE_MS : 0;
+      const byHours = happens("very-late-event") ? random.whole(30, 200) * MINUTE_MS : 0;
       const late = byMinutes + byHours;
       time.at(slotMs + late + random.whole(0, 59) * SECOND_MS, deliver);
     }
-    if (random.chance(faults()["duplicate-event"] ?? 0)) {
+    if (happens("duplicate-event")) {
       time.at(slotMs + random.whole(0, 600) * SECOND_MS, deliver);
     }
   };

@@ -60,7 +60,7 @@ export const virtualTime = (startMs: number, settle: () => Promise<void> = oneTu
 
   const timers: Timers = { after: (waitMs, act) => at(nowMs + Math.max(0, waitMs), act) };
 
-  return { now: (): number => nowMs, at, timers, step, playUntil };
+  return { now: (): number => nowMs, at, timers, nextMs, step, playUntil };
 };
 
 export type VirtualTime = ReturnType<typeof virtualTime>;

@@ -3,6 +3,7 @@ import { watch } from "../app/watch.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { type JobList, jobList } from "../core/job-list.ts";
 import { MINUTE_MS } from "../core/time.ts";
+import type { Journal } from "../ports/journal.ts";
 import type { Execution, Handlers } from "./attempts.ts";
 import { sideEffects } from "./effects.ts";
 import { makePeople } from "./people.ts";
@@ -10,6 +11,7 @@ import type { Faults, Universe } from "./process.ts";
 import { makeSpawn } from "./processes.ts";
 import { makeQueue, type QueueSettings, type SimulatedQueue } from "./queues.ts";
 import { seededRandom } from "./random.ts";
+import { makeRealWork } from "./real-work.ts";
 import { makeSchedule } from "./schedules.ts";
 import { tableProbe } from "./table-probe.ts";
 import { virtualTime } from "./virtual-time.ts";
@@ -25,24 +27,32 @@ export interface WorldOptions {
   readonly startMs: number;
   readonly jobs: readonly JobDefinition[];
   readonly faults: Faults;
+  /** Without faults: calls and messages take no time, so that a month takes seconds. Default: false. */
+  readonly ideal?: boolean;
   /** Off, nothing but retries and redeliveries may be needed. */
   readonly watchdog: boolean;
   /** By name: those of all jobs. */
   readonly pools: { readonly [pool: string]: SimulatedPool };
   readonly handlers: Handlers;
+  /** Of all processes; default: nobody reads it. */
+  readonly journal?: Journal;
 }
+
+const silent: Journal = { attempt: () => undefined, notice: () => undefined, handlerLine: () => undefined };
 
 /** A deployment on a virtual clock: the real use cases, with processes, queues and schedules that fail by seed. */
 export const makeWorld = (options: WorldOptions) => {
   const { startMs, watchdog } = options;
-  const time = virtualTime(startMs);
+  const work = makeRealWork();
+  const time = virtualTime(startMs, work.settle);
   // The first minute goes well: a deployment whose definitions are not in the table expects no slots yet.
   let current: Faults = {};
   time.at(startMs + MINUTE_MS, () => {
     current = options.faults;
   });
   const random = seededRandom(options.seed);
-  const universe: Universe = { time, random, faults: () => current, hits: new Map() };
+  const { ideal = false } = options;
+  const universe: Universe = { time, random, work, ideal, faults: () => current, hits: new Map() };
   const stored: MemoryTable = memoryTable();
   const deployment = makeDeployment(options.jobs);
   const { violations, write } = tableProbe(stored, deployment.versions);
@@ -51,6 +61,7 @@ export const makeWorld = (options: WorldOptions) => {
     table: { ...stored, write },
     queueOf: (pool) => queueNamed(queues, pool),
     jobs: deployment.jobs,
+    journal: options.journal ?? silent,
   });
   const executions: Execution[] = [];
   const effects = sideEffects(stored);

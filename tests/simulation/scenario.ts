@@ -3,6 +3,7 @@ import { slotKeyOf } from "../../lib/core/identity.ts";
 import { runKey } from "../../lib/core/items.ts";
 import type { JobDefinition, Overlap } from "../../lib/core/job.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
+import { SURROUNDING_FAULTS } from "../../lib/simulation/faults.ts";
 import { brokenPromises, type Verdict } from "../../lib/simulation/invariants.ts";
 import type { Faults } from "../../lib/simulation/process.ts";
 import { definition } from "../support/definitions.ts";
@@ -23,23 +24,7 @@ export type Policy = (typeof POLICIES)[number];
 const START_MS = Date.parse("2026-03-28T23:58:30Z");
 const SLOT_EVERY_MS = 5 * MINUTE_MS;
 
-export const EVERY_FAULT: Faults = {
-  "crash-before": 0.01,
-  "crash-after": 0.01,
-  throttled: 0.02,
-  "lost-answer": 0.02,
-  repeated: 0.02,
-  pause: 0.01,
-  duplicate: 0.1,
-  "duplicate-event": 0.2,
-  "late-event": 0.1,
-  "very-late-event": 0.01,
-  "dropped-event": 0.05,
-  "early-visibility": 0.1,
-  throw: 0.2,
-  hang: 0.03,
-  continue: 0.15,
-};
+export const EVERY_FAULT: Faults = { ...SURROUNDING_FAULTS, throw: 0.2, hang: 0.03, continue: 0.15 };
 
 /** What must lose nothing even when no watchdog repairs it. */
 export const ANSWERS_AND_DUPLICATES: Faults = {
@@ -186,6 +171,6 @@ export const play = async ({
   await world.time.playUntil(faultsEndMs + 4 * HOUR_MS);
   await retryParked(world, job);
   const expected = { job: loosest(versions), slots: await expectedOf(world, job, slots, sinceMs) };
-  const verdict = await brokenPromises(world, expected);
+  const verdict = await brokenPromises(world, [expected]);
   return { world, verdict, occurrences: slots.length + world.byHand.length };
 };

@@ -14,6 +14,8 @@ export interface CarrierOptions {
   readonly file: URL;
   readonly data: ThreadData;
   readonly memoryMb?: number;
+  /** Beside this process's own variables. */
+  readonly environment?: { readonly [variable: string]: string };
   onMessage(message: FromThread): void;
   onLine(line: string): void;
 }
@@ -38,9 +40,11 @@ const readLines = (streams: readonly (Readable | null)[], onLine: (line: string)
   for (const stream of streams) if (stream) createInterface({ input: stream }).on("line", onLine);
 };
 
-export const threadCarrier = ({ file, data, memoryMb, onMessage, onLine }: CarrierOptions): Carrier => {
+export const threadCarrier = (options: CarrierOptions): Carrier => {
+  const { file, data, memoryMb, environment, onMessage, onLine } = options;
   const worker = new Worker(file, {
     workerData: data,
+    env: { ...process.env, ...environment },
     stdout: true,
     stderr: true,
     ...(memoryMb !== undefined && { resourceLimits: heapLimits(memoryMb) }),
@@ -58,11 +62,13 @@ export const threadCarrier = ({ file, data, memoryMb, onMessage, onLine }: Carri
   return { exited, send: (message) => worker.postMessage(message), kill: () => void worker.terminate() };
 };
 
-export const processCarrier = ({ file, data, memoryMb, onMessage, onLine }: CarrierOptions): Carrier => {
+export const processCarrier = (options: CarrierOptions): Carrier => {
+  const { file, data, memoryMb, environment, onMessage, onLine } = options;
   const limits = memoryMb === undefined ? undefined : heapLimits(memoryMb);
   const child = fork(fileURLToPath(file), [JSON.stringify(data)], {
     stdio: ["ignore", "pipe", "pipe", "ipc"],
     serialization: "advanced",
+    env: { ...process.env, ...environment },
     execArgv: [
       ...process.execArgv,
       ...(limits

@@ -10,7 +10,6 @@ import type {
 import type { Clock, Timers } from "../../ports/clock.ts";
 import { startThread, type Thread, type ThreadDeath } from "./thread-handle.ts";
 
-/** What an attempt has left, after its signal was aborted, to end by itself. */
 const MERCY_MS = 1_000;
 /** What a thread has left to end after it was told to by force; some loops have no point at which V8 can stop them. */
 const UNSTOPPABLE_MS = 5_000;
@@ -26,8 +25,12 @@ export interface ThreadAttemptsOptions {
   readonly memoryMb?: number;
   /** `process` = a child process for each, which not even a fatal error of V8 can harm; default `thread`. */
   readonly isolation?: "thread" | "process";
+  /** What handlers find in `process.env` beside this process's own variables. */
+  readonly environment?: { readonly [variable: string]: string };
   readonly clock: Clock;
   readonly timers: Timers;
+  /** What an attempt has left, after its signal was aborted, to end by itself; default 1 s. */
+  readonly mercyMs?: number;
   /**
    * A thread did not end by force, and will not. Whoever owns the process should end it: the lease then ends too, and
    * the run is charged a crash. A child process always ends.
@@ -116,7 +119,7 @@ const runOn = (
   thread: Thread,
   request: AttemptRequest,
   services: AttemptServices,
-  { clock, timers, onUnstoppable }: Pick<ThreadAttemptsOptions, "clock" | "timers" | "onUnstoppable">,
+  { clock, timers, mercyMs = MERCY_MS, onUnstoppable }: ThreadAttemptsOptions,
 ): { readonly ended: Promise<Ended>; stop(reason: string): void } => {
   let forced: Extract<AttemptEnd, { readonly kind: "timed-out" | "stopped" }> | undefined;
   let mercy: { cancel(): void } | undefined;
@@ -132,7 +135,7 @@ const runOn = (
     if (forced) return;
     forced = { kind, error: { name, message } };
     thread.send({ kind: "abort", name, message });
-    mercy = timers.after(MERCY_MS, endByForce);
+    mercy = timers.after(mercyMs, endByForce);
   };
   const limit = `the handler ran longer than its timeout of ${durationText(request.timeoutMs)}`;
   const timeout = timers.after(request.timeoutMs, () => force("timed-out", "TimeoutError", limit));

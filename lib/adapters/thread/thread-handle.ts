@@ -36,6 +36,7 @@ interface StartOptions {
   readonly threadFile?: URL;
   readonly memoryMb?: number;
   readonly isolation?: "thread" | "process";
+  readonly environment?: { readonly [variable: string]: string };
   readonly onOutput: (line: string, run?: { readonly job: string; readonly runId: string }) => void;
 }
 
@@ -48,7 +49,7 @@ interface Running {
 
 /** @param onWorn called when the thread is to get no other attempt. */
 export const startThread = (options: StartOptions, onWorn: () => void): Thread => {
-  const { jobsFile, threadFile, memoryMb, onOutput, isolation } = options;
+  const { jobsFile, threadFile, memoryMb, environment, onOutput, isolation } = options;
   const loaded = Promise.withResolvers<void>();
   let running: Running | undefined;
   let turns = 0;
@@ -74,6 +75,7 @@ export const startThread = (options: StartOptions, onWorn: () => void): Thread =
     file: threadFile ?? OWN_FILE,
     data: { jobsFile: jobsFile.href },
     ...(memoryMb !== undefined && { memoryMb }),
+    ...(environment !== undefined && { environment }),
     onMessage,
     onLine: (line) => onOutput(line, running?.request),
   });

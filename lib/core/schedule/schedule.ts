@@ -4,7 +4,7 @@ import { type Dialect, type Rule, readExpression } from "./rule.ts";
 import { checkBounds, firstFromOf, type Slots, slotsFrom } from "./slot-source.ts";
 import type { DstPolicy } from "./slots.ts";
 import { smallestGapOf } from "./smallest-gap.ts";
-import { type ScheduleWarning, warningsOf } from "./warnings.ts";
+import { changeWarnings, type ScheduleWarning, warningsOf } from "./warnings.ts";
 import { parseZone, type Zone } from "./zone.ts";
 
 export type { AwsForm } from "./aws-form.ts";
@@ -42,6 +42,8 @@ export interface Schedule extends Slots {
   readonly smallestGapMs: number | undefined;
   /** What a person should know before trusting it; dates are those of the two years from `aroundMs`. */
   warnings(aroundMs: number): readonly ScheduleWarning[];
+  /** Of those, the clock changes in [fromMs, untilMs) that it meets. */
+  clockChanges(fromMs: number, untilMs: number): readonly ScheduleWarning[];
   /** How it is deployed. */
   readonly aws: AwsForm;
 }
@@ -98,6 +100,10 @@ class ParsedSchedule implements Schedule {
     const { timezone, minimumGapMs } = options;
     const hasTimezone = timezone !== undefined;
     return warningsOf({ ...parts, schedule: this, hasTimezone, minimumGapMs }, aroundMs);
+  }
+
+  clockChanges(fromMs: number, untilMs: number): readonly ScheduleWarning[] {
+    return changeWarnings(this.#parts, fromMs, untilMs);
   }
 
   get aws(): AwsForm {

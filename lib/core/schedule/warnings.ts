@@ -134,7 +134,7 @@ const OUTCOMES = {
 const changeWarning = (
   change: Transition,
   pattern: Pattern,
-  { zone, dst }: Judged,
+  { zone, dst }: Pick<Judged, "zone" | "dst">,
 ): ScheduleWarning | undefined => {
   const { atMs, beforeMs, afterMs } = change;
   const from = atMs + Math.min(beforeMs, afterMs);
@@ -156,12 +156,16 @@ const changeWarning = (
   };
 };
 
-/** A cron of every hour loses and repeats nothing that elapsed time does not; it is not warned about. */
-const changeWarnings = (judged: Judged, aroundMs: number): readonly ScheduleWarning[] => {
+/** Clock changes in [fromMs, untilMs). A cron of every hour loses and repeats nothing that elapsed time does not; it is not warned about. */
+export const changeWarnings = (
+  judged: Pick<Judged, "rule" | "zone" | "dst">,
+  fromMs: number,
+  untilMs: number,
+): readonly ScheduleWarning[] => {
   const { rule, zone } = judged;
   if (rule.kind !== "cron" || (rule.pattern.isIntervalLike && rule.pattern.hours.length === 24)) return [];
   return zone
-    .transitionsIn(aroundMs, aroundMs + AHEAD_MS)
+    .transitionsIn(fromMs, untilMs)
     .flatMap((change) => changeWarning(change, rule.pattern, judged) ?? []);
 };
 
@@ -187,7 +191,7 @@ export const warningsOf = (judged: Judged, aroundMs: number): readonly ScheduleW
     ...said,
     ...habitWarnings(judged),
     ...frequencyWarnings(judged),
-    ...changeWarnings(judged, aroundMs),
+    ...changeWarnings(judged, aroundMs, aroundMs + AHEAD_MS),
     ...endWarnings(judged, aroundMs),
   ];
 };
