@@ -155,6 +155,19 @@ const dispatcherInvoke = ({ start, host, clients }: Room, current: () => Version
     report: host.note,
   });
 
+/** SNS invokes it, with as many tries. What is given up is no worse than what is left: the alarm rings on. */
+const notifierInvoke = ({ host }: Room, current: () => Version): AsyncInvoke =>
+  makeAsyncInvoke({
+    functionArn: functionArn("notifier"),
+    handler: (event: unknown) => current().stack.notifier(event),
+    retryWaitsMs: RETRY_WAITS_MS,
+    onFailure: async ({ responsePayload }) =>
+      host.note(`an alarm was not told: ${responsePayload.errorMessage}`),
+    clock,
+    timers,
+    report: host.note,
+  });
+
 const schedulerOf = (
   { manifest }: Version,
   dispatcher: AsyncInvoke,
@@ -170,21 +183,22 @@ const schedulerOf = (
 
 /**
  * Everything of a deployed stack that is not a worker, in one process: scheduler, dispatcher, watchdog,
- * dead-letters and the operate router.
+ * notifier, dead-letters and the operate router.
  */
 const begin = async (start: ControlStart, host: Host): Promise<Running> => {
   if (host.server === undefined) throw new Error("no socket to listen on came with the start");
   const room: Room = { start, host, clients: makeClients(start.endpoints) };
   let version = await versionOf(room, start.build);
   const dispatcher = dispatcherInvoke(room, () => version);
+  const notifier = notifierInvoke(room, () => version);
   let mappings = deadLetterMappings(room, version);
   let scheduler = schedulerOf(version, dispatcher);
   const startWatching = (): readonly PassLoop[] => {
-    const { watchdog, notifier } = version.stack;
+    const { stack } = version;
     const report = host.note;
     return [
-      startPasses(watchdog, { who: "watchdog", everyMs: PASS_EVERY_MS, timers, report }),
-      startPasses(() => notifier({}), { who: "notifier", everyMs: PASS_EVERY_MS, timers, report }),
+      startPasses(stack.watchdog, { who: "watchdog", everyMs: PASS_EVERY_MS, timers, report }),
+      startPasses(() => stack.notifier({}), { who: "notifier", everyMs: PASS_EVERY_MS, timers, report }),
     ];
   };
   let watching = startWatching();
@@ -196,6 +210,9 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
     timers,
   );
   return {
+    alarms: async ({ events }) => {
+      for (const event of events) notifier.send(event);
+    },
     reload: async (build) => {
       // All that can fail comes first: the old version goes on until the new one is complete.
       const next = await versionOf(room, build);
@@ -215,6 +232,7 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
       await Promise.all([
         operate.close(),
         dispatcher.stop(),
+        notifier.stop(),
         ...watching.map((loop) => loop.stop()),
         ...mappings.map((mapping) => mapping.stop()),
       ]);

@@ -251,11 +251,12 @@ const answerOf = async (channel: Channel, alerts: readonly Alert[]): Promise<Sen
   }
 };
 
+/** A receiver that says when to come again is believed; others are asked at growing waits. */
 const waitMsOf = (answer: Exclude<SendAnswer, { kind: "taken" }>, failures: number): number => {
+  if (answer.kind === "not-now" && answer.retryAfterMs !== undefined)
+    return Math.min(answer.retryAfterMs, LONGEST_RETRY_AFTER_MS);
   const longestMs = answer.kind === "refused" ? LONGEST_WAIT_REFUSED_MS : LONGEST_WAIT_MS;
-  const ownMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures, 20), longestMs);
-  const askedMs = answer.kind === "not-now" ? (answer.retryAfterMs ?? 0) : 0;
-  return Math.max(ownMs, Math.min(askedMs, LONGEST_RETRY_AFTER_MS));
+  return Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures, 20), longestMs);
 };
 
 const note = async (

@@ -38,7 +38,7 @@ export const composeStack = (config: StackConfig, manifest: Manifest, local: Loc
     dispatcher: dispatcherFunction(config, manifest),
     deadLetters: deadLettersFunction(config, manifest),
     watchdog: () => watchdog({}, { awsRequestId: "embedded" }),
-    notifier: (event: object) => notifier.handler(event, { awsRequestId: "embedded" }),
+    notifier: (event: unknown) => notifier.handler(event, { awsRequestId: "embedded" }),
     operate: { fetch: async (request: Request): Promise<Response> => operate.fetch(request) },
     absentChannels: notifier.absent,
   };

@@ -94,7 +94,7 @@ export const alertText = (alert: Alert, context: TextContext): AlertText => {
     ["Error", error && `${error.name}: ${error.message}`],
     ["Slot", slotMs === undefined ? undefined : bothClocks(slotMs, timezone)],
     ["Run", runId],
-    ["Told at", bothClocks(atMs, timezone)],
+    ["At", bothClocks(atMs, timezone)],
     ["To do", remedy],
     ["Owner", owner],
     ["Runbook", runbook],

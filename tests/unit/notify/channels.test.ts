@@ -43,7 +43,7 @@ const FACTS = [
   "Why: it failed 3 times in a row",
   "Slot: 2026-10-08 09:00 Asia/Shanghai (2026-10-08T01:00:00Z)",
   "Run: daily-report~20261008T010000Z",
-  "Told at: 2026-10-08 10:06 Asia/Shanghai (2026-10-08T02:06:00Z)",
+  "At: 2026-10-08 10:06 Asia/Shanghai (2026-10-08T02:06:00Z)",
   "Owner: reports@example.com",
   "Runbook: https://wiki.example.com/daily-report",
   "More: https://jobs.example.com/prod/daily-report~20261008T010000Z",
