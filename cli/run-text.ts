@@ -1,4 +1,4 @@
-import type { RunView } from "../lib/core/run.ts";
+import type { RunView, ShardsView } from "../lib/core/run.ts";
 import { pairLines } from "./output.ts";
 import { bothTexts, spanText } from "./times.ts";
 
@@ -42,6 +42,25 @@ const progressText = (progress: RunView["progress"]): string | undefined => {
   return `${done} of ${total}${total === 0 ? "" : ` (${Math.floor((100 * done) / total)} %)`}`;
 };
 
+/** `980 of 1000 done (98 %), 3 failed, 17 running`. */
+const shardsText = ({ total, done, failed, running, waiting }: ShardsView): string =>
+  [
+    `${done} of ${total} done${total === 0 ? "" : ` (${Math.floor((100 * done) / total)} %)`}`,
+    ...(failed === 0 ? [] : [`${failed} failed`]),
+    ...(running === 0 ? [] : [`${running} running`]),
+    ...(waiting === 0 ? [] : [`${waiting} waiting`]),
+  ].join(", ");
+
+const deadShardText = ({ key, input, attempts, error }: ShardsView["dead"][number]): string => {
+  const of = input === null ? "" : ` ${compact(input)}`;
+  return `${key}${of}: ${error.name}: ${error.message}, after ${attempts} ${attempts === 1 ? "attempt" : "attempts"}`;
+};
+
+const shardPairs = ({ shards }: RunView): readonly Pair[] =>
+  shards === undefined
+    ? []
+    : [["shards", shardsText(shards)], ...shards.dead.map((dead): Pair => ["failed", deadShardText(dead)])];
+
 const stackLines = ({ error }: RunView): readonly string[] =>
   error?.stack === undefined ? [] : ["", ...error.stack.split("\n")];
 
@@ -62,6 +81,7 @@ export const runLines = (run: RunView, zone: string): readonly string[] => [
     ...timePairs(run, zone),
     ...optional("pieces", run.pieces === undefined ? undefined : String(run.pieces)),
     ...optional("progress", progressText(run.progress)),
+    ...shardPairs(run),
     ...run.attempts.map((attempt): Pair => ["attempt", attemptText(attempt)]),
     ["duplicates", String(run.duplicates)],
     ["input", compact(run.input)],

@@ -14,6 +14,7 @@ interface RetryOptions extends CommonOptions {
   readonly job?: string;
   readonly parallel?: number;
   readonly stop?: true;
+  readonly shard?: readonly string[];
   readonly yes?: true;
 }
 
@@ -68,7 +69,7 @@ const retryDead = async (options: RetryOptions): Promise<ExitCode> => {
   return codes.find((code) => code === EXIT.invalid) ?? codes.find((code) => code !== EXIT.done) ?? EXIT.done;
 };
 
-const checkUsage = (runIds: readonly string[], { dead, job, parallel, stop }: RetryOptions): void => {
+const checkUsage = (runIds: readonly string[], { dead, job, parallel, stop, shard }: RetryOptions): void => {
   if (dead === undefined && (job ?? parallel ?? stop) !== undefined) {
     const field = job !== undefined ? "job" : parallel !== undefined ? "parallel" : "stop";
     throw new InvalidInput("usage", `--${field} goes with --dead, which is not given`, { field });
@@ -76,6 +77,10 @@ const checkUsage = (runIds: readonly string[], { dead, job, parallel, stop }: Re
   if ((dead === true) === runIds.length > 0)
     throw new InvalidInput("usage", "name the runs to retry, or say --dead for all dead ones", {
       field: "run",
+    });
+  if (shard !== undefined && runIds.length !== 1)
+    throw new InvalidInput("usage", "--shard needs the one run whose shards are to be retried", {
+      field: "shard",
     });
   if (stop === true && job === undefined)
     throw new InvalidInput("usage", "--stop needs the job whose dead runs are being retried", {
@@ -89,7 +94,8 @@ const retry = async (runIds: readonly string[], options: RetryOptions): Promise<
   if (options.stop === true && options.job !== undefined)
     return stopSeries(connect(options), options.job, { kind: "retry", json });
   if (options.dead === true) return retryDead(options);
-  return actOnRuns(connect(options), runIds, { path: "retry", json });
+  const body = options.shard === undefined ? {} : { shards: options.shard };
+  return actOnRuns(connect(options), runIds, { path: "retry", body, json });
 };
 
 /** `belfry retry`: ended or parked runs again, under the identity they have. */
@@ -99,6 +105,7 @@ export const addRetry = (program: Command): void => {
     summary: "run ended or parked runs again, as the same occurrences",
     examples: [
       ["retry clean-sessions~20261007T180000Z", "one run, with a new set of attempts"],
+      ["retry send-reports~20261007T180000Z --shard eu-1", "one failed shard of a run, and not the others"],
       ["retry --dead --job clean-sessions --yes", "all dead runs of a job, a few at a time"],
       ["retry --dead --job clean-sessions --stop", "hand out no more of them"],
     ],
@@ -108,6 +115,7 @@ export const addRetry = (program: Command): void => {
       "4  no stack answers",
     ],
   })
+    .option("--shard <key...>", "of the named run: only these of its failed shards")
     .option("--dead", "all dead runs instead of named ones")
     .option("--job <name>", "with --dead: only those of this job")
     .addOption(

@@ -7,28 +7,41 @@ import type { Item } from "../core/write.ts";
 import type { Clock, Timers } from "../ports/clock.ts";
 import type { Table } from "../ports/table.ts";
 import { runViewOf, type SideValues, stateOf } from "./run-view.ts";
+import { shardsViewOf } from "./shard-view.ts";
 import { readAside } from "./side.ts";
 import { unstartedRuns } from "./unstarted-runs.ts";
 
 export interface ReadRunDeps {
   readonly table: Table;
+  readonly clock: Clock;
   readonly jobs: JobList;
 }
 
-const sideValuesOf = async (table: Table, occurrence: Occurrence, run: Item): Promise<SideValues> => {
+interface ReadOptions {
+  /** Default true: how far its shards are, which may take a read for each 64 of them. */
+  readonly shards?: boolean;
+}
+
+const sideValuesOf = async (
+  { table, clock }: ReadRunDeps,
+  occurrence: Occurrence,
+  { run, shards: wantsShards = true }: ReadOptions & { readonly run: Item },
+): Promise<SideValues> => {
   const read = async (wanted: boolean, name: string): Promise<Json | undefined> => {
     return wanted ? readAside(table, occurrence, name) : undefined;
   };
   const { sideInput, sideResult, sideError } = run;
-  const [input, result, error] = await Promise.all([
+  const [input, result, error, shards] = await Promise.all([
     read(sideInput === true, "input"),
     read(sideResult !== undefined, `result-${String(sideResult)}`),
     read(sideError !== undefined, `error-${String(sideError)}`),
+    wantsShards ? shardsViewOf({ table, clock }, occurrence, run) : undefined,
   ]);
   return {
     ...(input === undefined ? {} : { input }),
     ...(result === undefined ? {} : { result }),
     ...(error === undefined ? {} : { error }),
+    ...(shards === undefined ? {} : { shards }),
   };
 };
 
@@ -42,23 +55,28 @@ const inLine = (view: RunView, waitsFor: string | undefined): RunView => {
  * One occurrence's run, with everything that lies beside its record; undefined where there is none. Consistent:
  * it sees every write that was answered before.
  */
-export const makeReadRun = ({ table, jobs }: ReadRunDeps) => {
-  const recorded = async (occurrence: Occurrence, run: Item | undefined): Promise<RunView | undefined> => {
+export const makeReadRun = (deps: ReadRunDeps) => {
+  const { table, jobs } = deps;
+  const recorded = async (
+    occurrence: Occurrence,
+    run: Item | undefined,
+    options: ReadOptions,
+  ): Promise<RunView | undefined> => {
     if (run === undefined || stateOf(run) === undefined) return undefined;
-    const side = await sideValuesOf(table, occurrence, run);
+    const side = await sideValuesOf(deps, occurrence, { ...options, run });
     return runViewOf(run, jobs.bySubject(occurrence.subject), side);
   };
-  return async (occurrence: Occurrence): Promise<RunView | undefined> => {
+  return async (occurrence: Occurrence, options: ReadOptions = {}): Promise<RunView | undefined> => {
     const { subject, slotKey } = occurrence;
     const before = await table.get(runKey(occurrence), { consistent: true });
-    const view = await recorded(occurrence, before);
+    const view = await recorded(occurrence, before, options);
     if (view !== undefined && view.state !== "queued") return view;
     const lock = await table.get(lockKey(subject), { consistent: true });
     const listed = unstartedRuns(subject, lock, jobs.bySubject(subject), () => before).get(slotKey);
     if (view !== undefined) return inLine(view, listed?.reason);
     if (listed !== undefined) return listed;
     // Neither: unless it started, ended and left the lock between the two reads.
-    return recorded(occurrence, await table.get(runKey(occurrence), { consistent: true }));
+    return recorded(occurrence, await table.get(runKey(occurrence), { consistent: true }), options);
   };
 };
 
@@ -77,10 +95,10 @@ export const makeAwaitRun =
   ({ readRun, clock, timers }: { readRun: ReadRun; clock: Clock; timers: Timers }) =>
   async (occurrence: Occurrence, waitMs: number): Promise<RunView | undefined> => {
     const untilMs = clock.nowMs() + waitMs;
-    for (;;) {
-      const run = await readRun(occurrence);
-      const leftMs = untilMs - clock.nowMs();
-      if (run === undefined || isSettled(run) || leftMs <= 0) return run;
+    for (let leftMs = waitMs; leftMs > 0; leftMs = untilMs - clock.nowMs()) {
+      const run = await readRun(occurrence, { shards: false });
+      if (run === undefined || isSettled(run)) break;
       await pause(timers, Math.min(POLL_MS, leftMs));
     }
+    return readRun(occurrence);
   };

@@ -4,7 +4,14 @@ import { slotKeyInSortKey, subjectInPartitionKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import type { Json } from "../core/json.ts";
 import { TRIGGERS, type Trigger } from "../core/message.ts";
-import { type AttemptView, isTerminal, RUN_STATES, type RunState, type RunView } from "../core/run.ts";
+import {
+  type AttemptView,
+  isTerminal,
+  RUN_STATES,
+  type RunState,
+  type RunView,
+  type ShardsView,
+} from "../core/run.ts";
 import { shortIsoOf } from "../core/time.ts";
 import { type Item, isMap, type Value } from "../core/write.ts";
 import { attemptPlace, pieceNumber } from "./visit.ts";
@@ -14,6 +21,7 @@ type KnownJob = Pick<JobDefinition, "name" | "input"> | undefined;
 
 /** Values that lie beside RUN because they are too big for it; only what was read. */
 export interface SideValues {
+  readonly shards?: ShardsView;
   readonly input?: Json;
   readonly result?: Json;
   readonly error?: Json;
@@ -115,6 +123,9 @@ const rangeOf = (item: Item): RunView["range"] => {
   return count === undefined || fromMs === undefined ? undefined : { count, from: shortIsoOf(fromMs) };
 };
 
+const shardsIn = ({ shards }: SideValues): Pick<RunView, "shards"> =>
+  shards === undefined ? {} : { shards };
+
 /**
  * A RUN item with a state, as people see it. Values that lie beside it and were not read are null; a run without
  * an input of its own shows its job's.
@@ -150,6 +161,7 @@ export const runViewOf = (item: Item, job: KnownJob, side: SideValues = {}): Run
     input: item["sideInput"] === true ? (side.input ?? null) : (ownInput ?? job?.input ?? null),
     result: side.result ?? jsonOf(item["result"]),
     ...(progress === undefined ? {} : { progress }),
+    ...shardsIn(side),
     ...(pieces === undefined ? {} : { pieces }),
     ...(error === undefined ? {} : { error }),
     ...(range === undefined ? {} : { range }),

@@ -44,6 +44,29 @@ export interface AttemptView {
   readonly error?: string;
 }
 
+/** How far the shards of a run are; of one that goes on, as they were when they were read. */
+export interface ShardsView {
+  readonly total: number;
+  readonly done: number;
+  readonly failed: number;
+  /** In some worker's hands. */
+  readonly running: number;
+  /** Between two attempts. */
+  readonly waiting: number;
+  /** The first of those that failed, by their number. */
+  readonly dead: readonly DeadShardView[];
+}
+
+export interface DeadShardView {
+  readonly index: number;
+  readonly key: string;
+  readonly input: Json;
+  /** How many attempts of it were made. */
+  readonly attempts: number;
+  readonly failedAt: string;
+  readonly error: { readonly name: string; readonly message: string; readonly stack?: string };
+}
+
 /** A run as the CLI and the API show it. Instants are ISO 8601 in UTC; what is not known yet is null. */
 export interface RunView {
   readonly runId: string;
@@ -70,6 +93,8 @@ export interface RunView {
   readonly result: Json;
   /** What the handler said last of how far it is; at most half a lease old while it runs. */
   readonly progress?: { readonly done: number; readonly total?: number };
+  /** Of a run that is split: absent until its shards are listed. */
+  readonly shards?: ShardsView;
   /** How many pieces of a run that continues later have begun, or are about to; absent = it has only one. */
   readonly pieces?: number;
   readonly error?: { readonly name: string; readonly message: string; readonly stack?: string };

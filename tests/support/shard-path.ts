@@ -25,9 +25,11 @@ export const sharded = (
     shards: { joins: false, ...shards },
   });
 
+/** A seat of a worker that is gone since a minute before the story begins. */
+export const LOST_SEAT = { owner: "gone", leaseUntilMs: Date.parse(NOW) - 60_000, starts: 1 };
+
 export const onBucket = ({ sk }: Key): boolean => sk === "B";
 export const onStride = ({ sk }: Key): boolean => sk.startsWith("S#");
-export const onPage = ({ sk }: Key): boolean => sk === "P";
 
 /** What the handler does, by what it is called for. */
 export type Script = (request: AttemptRequest) => AttemptEnd | undefined;

@@ -7,7 +7,7 @@ import { shortIsoOf } from "../../core/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ActAnswer, JobActAnswer } from "./answers.ts";
 import { bodyOf } from "./body.ts";
-import { CANCEL_REQUEST, checked, NO_REQUEST, PAUSE_REQUEST } from "./schemas.ts";
+import { CANCEL_REQUEST, checked, NO_REQUEST, PAUSE_REQUEST, RETRY_REQUEST } from "./schemas.ts";
 import { readTime } from "./times.ts";
 
 interface ActDeps {
@@ -24,9 +24,9 @@ const addRunActs = (app: Hono, { inspect, operator, jobs }: ActDeps): void => {
     return context.json({ run, timezone: jobs.byName(run.job)?.timezone ?? "UTC" } satisfies ActAnswer);
   };
   app.post("/v1/runs/:id/retry", async (context) => {
-    checked(NO_REQUEST, await bodyOf(context));
+    const { shards } = checked(RETRY_REQUEST, await bodyOf(context));
     const runId = context.req.param("id");
-    await operator.retry(inspect.pointed(runId));
+    await operator.retry(inspect.pointed(runId), shards);
     return answer(context, runId);
   });
   app.post("/v1/runs/:id/cancel", async (context) => {

@@ -64,6 +64,14 @@ export const ALERT_TEST_REQUEST = v.strictObject({
 });
 
 export const NO_REQUEST = v.strictObject({});
+export const RETRY_REQUEST = v.strictObject({
+  shards: v.optional(
+    v.pipe(
+      v.array(v.pipe(v.string("must be a key"), v.nonEmpty("must be a key")), "must be a list of keys"),
+      v.nonEmpty("must name one"),
+    ),
+  ),
+});
 export const CANCEL_REQUEST = v.strictObject({ reason: v.optional(reason) });
 export const PAUSE_REQUEST = v.strictObject({ reason, until: v.optional(time) });
 

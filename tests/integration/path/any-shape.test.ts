@@ -1,6 +1,7 @@
 /** Whatever a handler returns or throws, its run ends at once and says so: over the emulators' wire protocols. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { dynamoTable } from "../../../lib/adapters/dynamo/dynamo-table.ts";
+import { systemClock } from "../../../lib/adapters/system/system.ts";
 import { makeReadRun } from "../../../lib/app/read-run.ts";
 import { makeRunByHand } from "../../../lib/app/run-by-hand.ts";
 import { composeDeps } from "../../../lib/compose/deps.ts";
@@ -97,7 +98,7 @@ afterAll(async () => {
 
 const readRun = (subject: string, slotKey = slotKeyOf(Date.parse(slotIso))): Promise<RunView | undefined> => {
   const table = dynamoTable(services.db, services.config.tableName);
-  return makeReadRun({ table, jobs: services.jobs(manifest) })({ subject, slotKey });
+  return makeReadRun({ table, clock: systemClock, jobs: services.jobs(manifest) })({ subject, slotKey });
 };
 
 const work = (): Promise<number> =>

@@ -1,6 +1,7 @@
 /** Checkpoints, remembered effects, progress and pieces over the emulators' wire protocols, in real worker threads. */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { dynamoTable } from "../../../lib/adapters/dynamo/dynamo-table.ts";
+import { systemClock } from "../../../lib/adapters/system/system.ts";
 import { retryRun } from "../../../lib/app/operator.ts";
 import { makeReadRun } from "../../../lib/app/read-run.ts";
 import { composeDeps } from "../../../lib/compose/deps.ts";
@@ -74,6 +75,7 @@ const deliver = (job: string) =>
 const show = (subject: string) =>
   makeReadRun({
     table: dynamoTable(services.db, services.config.tableName),
+    clock: systemClock,
     jobs: services.jobs(manifest),
   })({ subject, slotKey: slotKeyOf(slotMs) });
 

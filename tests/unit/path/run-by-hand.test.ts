@@ -172,7 +172,7 @@ test("a run by hand that waits says in its record's view for which run, beside w
     (await byHand(env, { job: single, reason: "a customer asked" })).runId,
     (await byHand(env, { job: single })).runId,
   ];
-  const readRun = makeReadRun({ table: env.table, jobs: env.deps.jobs });
+  const readRun = makeReadRun({ ...env.deps, table: env.table });
   const views = ids.map(async (id) => readRun(readRunId(id) ?? at("single", SLOT)));
   expect((await Promise.all(views)).map((view) => view?.reason)).toEqual([
     "a customer asked; waits for single~20261231T230000Z",

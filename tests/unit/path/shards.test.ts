@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { itemBytes } from "../../support/item-size.ts";
 import { failure } from "../../support/path.ts";
-import { indexIn, isPart, NOW, sharded, wide } from "../../support/shard-path.ts";
+import { indexIn, isPart, LOST_SEAT, sharded, wide } from "../../support/shard-path.ts";
 
 const fail = (): never => {
   throw new Error("a shard was sent");
@@ -225,13 +225,11 @@ test("a message of a shard that is over, or in other hands, does nothing", async
   await running;
 });
 
-const lost = { owner: "gone", leaseUntilMs: Date.parse(NOW) - 60_000, starts: 1 };
-
 test("a shard whose worker was lost is taken over, which is a crash and no attempt", async () => {
   const { env, begin, next, waiting, bucketOf, putBucket } = wide(sharded({ count: 1 }));
   await begin();
   await next();
-  await putBucket(0, { "l#0": lost });
+  await putBucket(0, { "l#0": LOST_SEAT });
   env.handle(undefined);
   void env.work(waiting()[0] ?? fail());
   await env.settle();
@@ -240,8 +238,8 @@ test("a shard whose worker was lost is taken over, which is a crash and no attem
 });
 
 test.each([
-  ["lost its worker once too often", { ...lost, crashes: 1 }, "retry"],
-  ["lost its worker and must not be repeated", lost, "park"],
+  ["lost its worker once too often", { ...LOST_SEAT, crashes: 1 }, "retry"],
+  ["lost its worker and must not be repeated", LOST_SEAT, "park"],
 ] as const)("a shard that %s is dead", async (_what, seat, onUnknown) => {
   const { env, begin, next, waiting, stored, putBucket, playAll } = wide(
     sharded({ count: 1 }, { onUnknown }),
