@@ -173,7 +173,8 @@ export const runOfSeriesEnded = async (deps: SeriesDeps, job: JobDefinition, run
   try {
     const answer = await deps.table.write(settleRun(name, ended, run["st"] as SeriesEnd));
     const series = seriesIn(name, answer.item);
-    if (answer.written && series !== undefined) await endIfOver(deps, await handOutNext(deps, job, series));
+    // Also where it was settled before: by our own write, whose answer was lost, or by a process that may be gone.
+    if (series !== undefined) await endIfOver(deps, await handOutNext(deps, job, series));
   } catch (error) {
     // The run itself is over, and its message has done its work: the watchdog goes on with the series.
     if (!(error instanceof Unavailable)) throw error;

@@ -7,6 +7,7 @@ import { holdersOf, waitersOf } from "../core/lock.ts";
 import { isTerminal } from "../core/run.ts";
 import type { Item, Key } from "../core/write.ts";
 import type { Execution } from "./attempts.ts";
+import { brokenSeries, skippedForBackfill } from "./series-invariants.ts";
 import type { World } from "./world.ts";
 
 export interface Expected {
@@ -121,20 +122,25 @@ const verdictOnJob = async (world: World, expected: Expected, byRun: ByRun): Pro
   const listed = await Promise.all(
     entries.map(async ({ slotKey }) => ({ slotKey, run: await read(runKey({ subject, slotKey })) })),
   );
+  const series = await brokenSeries(read, job);
   const most = job.overlap === "allow" ? Number.POSITIVE_INFINITY : maxHolders(job);
   return {
     lost: verdicts.flatMap(({ lost }) => lost),
     doubled: [
       ...verdicts.flatMap(({ doubled }) => doubled),
+      ...series.wrong,
       ...tooManyAtOnce(
         world.executions.filter((execution) => execution.job === job.name),
         most,
       ),
     ],
-    // An entry whose run is over is removed by whoever looks next; when all is quiet, nobody does.
-    stuck: listed
-      .filter(({ run }) => !isSettled(expected, run, world.time.now()))
-      .map(({ slotKey }) => `the lock of ${job.name} lists ${slotKey}`),
+    stuck: [
+      ...series.stuck,
+      // An entry whose run is over is removed by whoever looks next; when all is quiet, nobody does.
+      ...listed
+        .filter(({ run }) => !isSettled(expected, run, world.time.now()))
+        .map(({ slotKey }) => `the lock of ${job.name} lists ${slotKey}`),
+    ],
   };
 };
 
@@ -149,6 +155,7 @@ export const brokenPromises = async (world: World, expected: readonly Expected[]
     lost: verdicts.flatMap(({ lost }) => lost),
     doubled: [
       ...world.violations,
+      ...skippedForBackfill(world.stored.items()),
       ...verdicts.flatMap(({ doubled }) => doubled),
       ...[...byRun.values()].flatMap((executions) => tooManyAtOnce(executions, 1)),
       ...world.effects

@@ -1,7 +1,11 @@
+import { type BackfillRequest, startBackfill } from "../app/backfill.ts";
+import { stopSeriesByHand } from "../app/begin-series.ts";
 import type { Deps } from "../app/deps.ts";
 import { cancelRun, type Pointed, pauseJob, resumeJob, retryRun } from "../app/operator.ts";
+import { retryDead } from "../app/retry-dead.ts";
 import { makeRunByHand } from "../app/run-by-hand.ts";
 import type { JobDefinition } from "../core/job.ts";
+import type { SeriesKind } from "../core/series.ts";
 import type { Spawn } from "./processes.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
@@ -25,6 +29,11 @@ export const makePeople = (time: VirtualTime, spawn: Spawn) => {
     retry: (pointed: Pointed, atMs: number): void => operate(atMs, (deps) => retryRun(deps, pointed)),
     cancel: (pointed: Pointed, atMs: number): void =>
       operate(atMs, (deps) => cancelRun(deps, pointed, "by the operator")),
+    backfill: (request: BackfillRequest, atMs: number): void =>
+      operate(atMs, (deps) => startBackfill(deps, request)),
+    retryDead: (job: JobDefinition, atMs: number): void => operate(atMs, (deps) => retryDead(deps, job)),
+    stopSeries: (job: JobDefinition, kind: SeriesKind, atMs: number): void =>
+      operate(atMs, (deps) => stopSeriesByHand(deps, job, kind)),
     pause: (job: JobDefinition, atMs: number, forMs: number): void => {
       operate(atMs, (deps) => pauseJob(deps, job, { reason: "maintenance" }));
       operate(atMs + forMs, (deps) => resumeJob(deps, job));

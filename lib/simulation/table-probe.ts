@@ -4,6 +4,7 @@ import type { Item, Write } from "../core/write.ts";
 import type { Table, WriteAnswer } from "../ports/table.ts";
 import { keptViolation, pieceViolation } from "./kept-probe.ts";
 import { lockProbe } from "./lock-probe.ts";
+import { seriesViolation } from "./series-probe.ts";
 
 const stateOf = (item: Item | undefined): string | undefined =>
   item?.["st"] === undefined ? undefined : String(item["st"]);
@@ -47,6 +48,8 @@ export const tableProbe = (table: Table, jobs: readonly JobDefinition[]) => {
     if (wanted.key.sk.startsWith("R#")) judgeRun(before, answer.item);
     const kept = wanted.key.sk.startsWith("I#") ? keptViolation(wanted.key, before, answer.item) : undefined;
     if (kept !== undefined) violations.push(kept);
+    const ofSeries = seriesViolation(wanted.key, before, answer.item);
+    if (ofSeries !== undefined) violations.push(ofSeries);
     violations.push(...(await judgeLock(wanted.key, before, answer.item)));
     return answer;
   };

@@ -1,6 +1,6 @@
 import { type MemoryTable, memoryTable } from "../adapters/memory/memory-table.ts";
 import { watch } from "../app/watch.ts";
-import type { JobDefinition } from "../core/job.ts";
+import { DEFAULT_POOL, type JobDefinition, type Manifest } from "../core/job.ts";
 import { type JobList, jobList } from "../core/job-list.ts";
 import { MINUTE_MS } from "../core/time.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -54,7 +54,7 @@ export const makeWorld = (options: WorldOptions) => {
   const { ideal = false } = options;
   const universe: Universe = { time, random, work, ideal, faults: () => current, hits: new Map() };
   const stored: MemoryTable = memoryTable();
-  const deployment = makeDeployment(options.jobs);
+  const deployment = makeDeployment(options.jobs, poolsOf(options));
   const { violations, write } = tableProbe(stored, deployment.versions);
   const queues = queuesOf(universe, options);
   const spawn = makeSpawn(universe, {
@@ -107,13 +107,13 @@ export const makeWorld = (options: WorldOptions) => {
 
 export type World = ReturnType<typeof makeWorld>;
 
-const makeDeployment = (first: readonly JobDefinition[]) => {
+const makeDeployment = (first: readonly JobDefinition[], pools: Manifest["pools"]) => {
   /** Every version of every job, for those who judge the story. */
   const versions = [...first];
   let deploys = 0;
   let inFlight = 0;
   const listOf = (jobs: readonly JobDefinition[]): JobList =>
-    jobList({ jobs, hash: `simulated ${deploys}` }, "test");
+    jobList({ jobs, hash: `simulated ${deploys}`, pools }, "test");
   let deployed = listOf(first);
   return {
     versions,
@@ -128,6 +128,11 @@ const makeDeployment = (first: readonly JobDefinition[]) => {
     inFlight: (): number => inFlight,
   };
 };
+
+const poolsOf = ({ pools }: WorldOptions) =>
+  Object.fromEntries(
+    Object.entries(pools).map(([pool, { workers }]) => [pool, { ...DEFAULT_POOL, concurrency: workers }]),
+  );
 
 type Queues = ReadonlyMap<string, SimulatedQueue>;
 

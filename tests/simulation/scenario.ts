@@ -45,6 +45,9 @@ export interface Scenario {
   readonly operators: boolean;
   /** Deploys change the job's overlap policy for a while, or remove it. Default: false. */
   readonly deploys?: boolean;
+
+  /** They backfill past slots, and retry all dead runs, as well. */
+  readonly series?: boolean;
 }
 
 const jobOf = ({ overlap }: Policy, endsAtMs: number, park: boolean): JobDefinition =>
@@ -129,6 +132,38 @@ const expectedOf = async (
   return expected;
 };
 
+const BACKFILLED_SLOTS = 8;
+
+/** Slots before the first one, and sometimes those of the story too; asked for more than once, and perhaps stopped. */
+const backfillInBetween = (world: World, job: JobDefinition, slots: readonly number[]) => {
+  const { random } = world;
+  const [firstMs = 0] = slots;
+  const endMs = firstMs + slots.length * SLOT_EVERY_MS;
+  const within = (): number => random.whole(firstMs, endMs);
+  const request = {
+    job,
+    fromMs: firstMs - BACKFILLED_SLOTS * SLOT_EVERY_MS,
+    toMs: random.chance(0.5) ? firstMs : within(),
+    parallel: job.overlap === "allow" ? random.whole(1, 2) : 1,
+  };
+  world.backfill(request, firstMs + MINUTE_MS);
+  for (let times = random.whole(0, 2); times > 0; times--) world.backfill(request, within());
+  if (random.chance(0.3)) world.stopSeries(job, "backfill", within());
+  if (random.chance(0.5)) world.retryDead(job, within());
+  if (random.chance(0.2)) world.stopSeries(job, "retry", within());
+  return request;
+};
+
+/** Somebody says it once more when all is well again: then every slot of the range has ended. */
+const finishBackfill = async (
+  world: World,
+  request: ReturnType<typeof backfillInBetween>,
+): Promise<readonly number[]> => {
+  world.backfill(request, world.time.now());
+  await world.time.playUntil(world.time.now() + 3 * HOUR_MS);
+  return Array.from({ length: BACKFILLED_SLOTS }, (_, n) => request.fromMs + n * SLOT_EVERY_MS);
+};
+
 /** Parked runs wait for a person: when the faults are over, one comes and retries them. */
 const retryParked = async (world: World, job: JobDefinition): Promise<void> => {
   for (const item of world.stored.items()) {
@@ -154,6 +189,7 @@ export const play = async ({
   slots: count,
   operators,
   deploys = false,
+  series = false,
 }: Scenario): Promise<Played> => {
   // With a watchdog, every fifth story leaves what a kill interrupted to a person.
   const firstSlotMs = Math.ceil(START_MS / SLOT_EVERY_MS) * SLOT_EVERY_MS;
@@ -164,13 +200,15 @@ export const play = async ({
   for (const slotMs of slots) world.schedule(job, slotMs);
   if (operators) disturb(world, job, slots);
   const { versions, sinceMs } = deploys ? redeploy(world, job, slots) : { versions: [job], sinceMs: 0 };
+  const backfill = series ? backfillInBetween(world, job, slots) : undefined;
   const faultsEndMs = START_MS + (count + 2) * SLOT_EVERY_MS;
   await world.time.playUntil(faultsEndMs);
   world.endFaults();
   // Longer than the longest wait of all, the visibility of a message whose worker died, and a queue of sixteen.
   await world.time.playUntil(faultsEndMs + 4 * HOUR_MS);
   await retryParked(world, job);
-  const expected = { job: loosest(versions), slots: await expectedOf(world, job, slots, sinceMs) };
-  const verdict = await brokenPromises(world, [expected]);
-  return { world, verdict, occurrences: slots.length + world.byHand.length };
+  const past = backfill === undefined ? [] : await finishBackfill(world, backfill);
+  const live = await expectedOf(world, job, slots, sinceMs);
+  const verdict = await brokenPromises(world, [{ job: loosest(versions), slots: [...past, ...live] }]);
+  return { world, verdict, occurrences: past.length + slots.length + world.byHand.length };
 };

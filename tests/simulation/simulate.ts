@@ -1,8 +1,8 @@
 /**
  * `npm run simulate -- [--seeds N] [--first N] [--slots N] [--stop] [--json]`: plays the deployment under seeded
- * faults, each seed with the next overlap policy, a sixth of them without a watchdog. Exit 1 when a promise was broken;
- * the seed and what broke are printed, and `--seeds 1 --first SEED` plays the same story again. `--stop` ends at the
- * first of them.
+ * faults, each seed with the next overlap policy, a sixth of them without a watchdog, a fifth with a backfill. Exit 1
+ * when a promise was broken; the seed and what broke are printed, and `--seeds 1 --first SEED` plays the same story
+ * again. `--stop` ends at the first of them.
  */
 import { parseArgs } from "node:util";
 import { FAULT_KINDS } from "../../lib/simulation/process.ts";
@@ -33,7 +33,17 @@ const scenarioOf = (seed: number, policy: Policy) => {
   const watchdog = Math.floor(seed / POLICIES.length) % 6 !== 0;
   const faults = watchdog ? EVERY_FAULT : ANSWERS_AND_DUPLICATES;
   const deploys = watchdog && Math.floor(seed / POLICIES.length) % 4 === 2;
-  return { seed, policy, faults, watchdog, slots: Number(values.slots), operators: watchdog, deploys };
+  const series = Math.floor(seed / POLICIES.length) % 5 === 1;
+  return {
+    seed,
+    policy,
+    faults,
+    watchdog,
+    slots: Number(values.slots),
+    operators: watchdog,
+    deploys,
+    series,
+  };
 };
 
 const count = (policy: Policy, { world, verdict, occurrences }: Played): void => {

@@ -12,10 +12,21 @@ test.each(POLICIES)(
   async (policy) => {
     const hits = new Set<string>();
     for (const seed of SEEDS) {
-      const scenario = { seed, policy, faults: EVERY_FAULT, watchdog: true, slots: 20, operators: true };
+      const series = seed % 2 === 0;
+      const scenario = {
+        seed,
+        policy,
+        faults: EVERY_FAULT,
+        watchdog: true,
+        slots: 20,
+        operators: true,
+        series,
+      };
       const { world, verdict } = await play(scenario);
       expect({ seed, ...verdict }).toEqual({ seed, ...CLEAN });
       expect(world.executions.length).toBeGreaterThan(0);
+      const backfilled = world.stored.items().filter((item) => item["trigger"] === "backfill");
+      expect(backfilled.length > 0).toBe(series);
       for (const name of world.hits.keys()) hits.add(name);
     }
     // A simulation that hit nothing would prove nothing.
@@ -38,6 +49,7 @@ test.each(POLICIES)(
         watchdog: false,
         slots: 20,
         operators: false,
+        series: seed % 2 === 0,
       };
       expect({ seed, ...(await play(scenario)).verdict }).toEqual({ seed, ...CLEAN });
     }
