@@ -1,5 +1,5 @@
 import type { Alert, AlertTopic } from "../core/alert.ts";
-import { WAITING_ALERTS } from "../core/items.ts";
+import { ANY_ALERT, WAITING_ALERTS } from "../core/items.ts";
 import {
   claimDelivery,
   closeAlert,
@@ -87,7 +87,7 @@ export const deliver = async (deps: DeliverDeps): Promise<void> => {
 };
 
 const waitingAlerts = async ({ table }: DeliverDeps): Promise<readonly Item[]> => {
-  const range = { index: "bad", pk: WAITING_ALERTS, first: "", last: "~" } as const;
+  const range = { ...ANY_ALERT, pk: WAITING_ALERTS };
   const oldest = await table.query({ ...range, limit: OLDEST });
   if (oldest.length < OLDEST) return oldest;
   const newest = await table.query({ ...range, limit: NEWEST, descending: true });

@@ -1,5 +1,5 @@
 import type { AlertKind, AlertTopic } from "../core/alert.ts";
-import { alertMonthOf, RETENTION_MS, WAITING_ALERTS } from "../core/items.ts";
+import { ANY_ALERT, alertMonthOf, RETENTION_MS, WAITING_ALERTS } from "../core/items.ts";
 import { deliveriesIn, readAlert } from "../core/outbox.ts";
 import { DAY_MS, shortIsoOf } from "../core/time.ts";
 import type { Item } from "../core/write.ts";
@@ -54,7 +54,7 @@ export const makeListAlerts =
   async (limit: number): Promise<readonly AlertView[]> => {
     const nowMs = clock.nowMs();
     const query = (pk: string, count: number): Promise<readonly Item[]> =>
-      table.query({ index: "bad", pk, first: "", last: "~", descending: true, limit: count });
+      table.query({ ...ANY_ALERT, pk, descending: true, limit: count });
     const found = [...(await query(WAITING_ALERTS, limit))];
     const months = new Set(
       Array.from({ length: RETENTION_MS / DAY_MS + 1 }, (_, day) => alertMonthOf(nowMs - day * DAY_MS)),

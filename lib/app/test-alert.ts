@@ -1,6 +1,6 @@
 import type { Alert, AlertTopic } from "../core/alert.ts";
 import { messageOf } from "../core/errors.ts";
-import { alertKey, WAITING_ALERTS } from "../core/items.ts";
+import { ANY_ALERT, alertKey, WAITING_ALERTS } from "../core/items.ts";
 import { deliveryIn, isSettled } from "../core/outbox.ts";
 import { SECOND_MS, shortIsoOf } from "../core/time.ts";
 import type { Item } from "../core/write.ts";
@@ -92,7 +92,7 @@ const blockedChannels = async (
   { table, clock }: TestAlertDeps,
   channels: readonly string[],
 ): Promise<ReadonlyMap<string, string>> => {
-  const waiting = await table.query({ index: "bad", pk: WAITING_ALERTS, first: "", last: "~", limit: 100 });
+  const waiting = await table.query({ ...ANY_ALERT, pk: WAITING_ALERTS, limit: 100 });
   const found = channels.flatMap((channel) =>
     waiting.flatMap((item): [string, string][] => {
       const delivery = deliveryIn(item, channel);

@@ -208,6 +208,8 @@ export const alarmKey = (name: string): Key => ({ pk: `A#${name}`, sk: "alarm" }
 export const deliveryAttribute = (channel: string): string => `to#${channel}`;
 /** Alerts in the sparse index: all that wait, and a month's others. */
 export const WAITING_ALERTS = "A#waiting";
+/** Bounds of the index's sort key for every alert of a partition; DynamoDB takes no empty text for one. */
+export const ANY_ALERT = { index: "bad", first: "0", last: "~" } as const;
 export const alertMonthOf = (atMs: number): string => `A#${badMonthOf(atMs)}`;
 export const alertIndexKey = (atMs: number, id: string): string => `${isoOf(atMs)}~${id}`;
 

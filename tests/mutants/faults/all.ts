@@ -3,6 +3,7 @@ import { claimFaults } from "./claims.ts";
 import { keeperFaults } from "./keeper.ts";
 import { keepingFaults } from "./kept.ts";
 import { lockFaults } from "./lock.ts";
+import { notifyingFaults } from "./notify.ts";
 import { outsideFaults } from "./outside.ts";
 import { recordingFaults } from "./records.ts";
 import { repairingFaults } from "./repairs.ts";
@@ -20,4 +21,5 @@ export const FAULTS = [
   ...keepingFaults,
   ...repairingFaults,
   ...requestFaults,
+  ...notifyingFaults,
 ];

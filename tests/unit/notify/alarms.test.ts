@@ -92,6 +92,18 @@ test("an alarm that rings again is told again", async () => {
   expect(pager.heard.flat()).toEqual([RING_ID, `${RING_ID}~over`, `${SILENT}~2026-10-08T03:00:00.000Z`]);
 });
 
+test("an old change that comes again does not hide the end of a newer one", async () => {
+  const { pager, handle } = await setupNotifier();
+  await handle(snsEvent(RINGS));
+  await handle(snsEvent(ENDS));
+  await handle(snsEvent(alarmText(SILENT, "ALARM", "2026-10-08T03:00:00.000+0000")));
+  await handle(snsEvent(RINGS));
+  await handle(snsEvent(ENDS));
+  await handle(snsEvent(alarmText(SILENT, "OK", "2026-10-08T03:10:00.000+0000")));
+  const again = `${SILENT}~2026-10-08T03:00:00.000Z`;
+  expect(pager.heard.flat()).toEqual([RING_ID, `${RING_ID}~over`, again, `${again}~over`]);
+});
+
 test("an alarm about jobs is the watchdog's to tell while it works", async () => {
   const { chat, handle } = await setupNotifier({ watchdog: "alive" });
   await handle(snsEvent(alarmText("notes-prod-runs-dead", "ALARM", "2026-10-08T02:00:00.000+0000")));

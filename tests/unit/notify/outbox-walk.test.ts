@@ -4,7 +4,7 @@ import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
 import { type DeliverDeps, deliver } from "../../../lib/app/deliver.ts";
 import { putAlert } from "../../../lib/app/outbox.ts";
 import { Unavailable } from "../../../lib/core/errors.ts";
-import { WAITING_ALERTS } from "../../../lib/core/items.ts";
+import { ANY_ALERT, WAITING_ALERTS } from "../../../lib/core/items.ts";
 import type { Write } from "../../../lib/core/write.ts";
 import type { Channel, SendAnswer } from "../../../lib/ports/channel.ts";
 
@@ -235,7 +235,7 @@ const play = async (walk: Walk) => {
     world.clock.nowMs += MINUTE_MS;
     await run(pass());
   }
-  const waiting = await world.memory.query({ index: "bad", pk: WAITING_ALERTS, first: "", last: "~" });
+  const waiting = await world.memory.query({ ...ANY_ALERT, pk: WAITING_ALERTS });
   return { ...world, waiting };
 };
 
