@@ -7,6 +7,7 @@ import { addDev } from "./commands/dev.ts";
 import { addDismiss } from "./commands/dismiss.ts";
 import { addEjectExamples } from "./commands/eject-examples.ts";
 import { addList } from "./commands/list.ts";
+import { addMute, addUnmute } from "./commands/mute.ts";
 import { addNew } from "./commands/new.ts";
 import { addNext } from "./commands/next.ts";
 import { addPause, addResume, addSkipNext } from "./commands/pause.ts";
@@ -33,6 +34,8 @@ const VERBS = [
   addPause,
   addResume,
   addSkipNext,
+  addMute,
+  addUnmute,
   addAlerts,
   addAlert,
   addSimulate,

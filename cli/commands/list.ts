@@ -12,23 +12,27 @@ const HEADINGS = ["JOB", "HEALTH", "SCHEDULE", "ZONE", "NEXT (ZONE)", "NEXT (UTC
 const pausedText = ({ reason, until }: NonNullable<JobSummary["paused"]>, zone: string): string =>
   `paused${until === undefined ? "" : ` until ${localText(until, zone)}`} (${reason})`;
 
-const rowOf = ({
-  name,
-  health,
-  paused,
-  inWords,
-  timezone,
-  nextSlot,
-  lastRun,
-}: JobSummary): readonly string[] => [
-  name,
-  paused === null ? health : pausedText(paused, timezone),
-  inWords ?? "by hand only",
-  timezone,
-  nextSlot === null ? "-" : localText(nextSlot, timezone),
-  nextSlot ?? "-",
-  lastRun === null ? "-" : `${lastRun.state} ${localText(lastRun.slot, timezone)} (${lastRun.slot})`,
-];
+/** `failing x3 since 2027-01-02T09:00`, with what is planned. */
+const healthText = ({ health, healthSince, failuresInARow, paused, muted, timezone }: JobSummary): string => {
+  const isWrong = health !== "up" && health !== "new";
+  const times = failuresInARow > 1 ? ` x${failuresInARow}` : "";
+  const since = isWrong && healthSince !== null ? ` since ${localText(healthSince, timezone)}` : "";
+  const told = paused === null ? `${health}${times}${since}` : pausedText(paused, timezone);
+  return muted === null ? told : `${told}, muted until ${localText(muted.until, timezone)}`;
+};
+
+const rowOf = (job: JobSummary): readonly string[] => {
+  const { name, inWords, timezone, nextSlot, lastRun } = job;
+  return [
+    name,
+    healthText(job),
+    inWords ?? "by hand only",
+    timezone,
+    nextSlot === null ? "-" : localText(nextSlot, timezone),
+    nextSlot ?? "-",
+    lastRun === null ? "-" : `${lastRun.state} ${localText(lastRun.slot, timezone)} (${lastRun.slot})`,
+  ];
+};
 
 const list = async (options: CommonOptions): Promise<ExitCode> => {
   const { jobs } = await connect(options).get<JobsAnswer>("/v1/jobs");

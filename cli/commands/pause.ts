@@ -11,14 +11,15 @@ interface PauseOptions extends CommonOptions {
   readonly until?: string;
 }
 
-interface JobAct {
+export interface JobAct {
   readonly options: CommonOptions;
-  readonly path: "pause" | "resume" | "skip-next";
+  readonly path: "pause" | "resume" | "skip-next" | "mute" | "unmute";
   readonly body?: object;
   readonly told: (answer: JobActAnswer) => string;
 }
 
-const actOnJob = async (job: string, { options, path, body, told }: JobAct): Promise<ExitCode> => {
+/** Asks for it, and tells the answer: as JSON, or in a sentence. */
+export const actOnJob = async (job: string, { options, path, body, told }: JobAct): Promise<ExitCode> => {
   const answer = await connect(options).post<JobActAnswer>(
     `/v1/jobs/${encodeURIComponent(job)}/${path}`,
     body ?? {},

@@ -73,3 +73,25 @@ export const pauseOf = (
     ...(typeof untilMs === "number" ? { until: shortIsoOf(untilMs) } : {}),
   };
 };
+
+export interface MuteView {
+  readonly since: string;
+  readonly until: string;
+  readonly reason?: string;
+}
+
+/** The planned silence of a job; undefined = alerts are told. */
+export const muteOf = (
+  control: Item | undefined,
+  job: JobDefinition,
+  nowMs: number,
+): MuteView | undefined => {
+  const untilMs = mutedUntilMs(control, job, nowMs);
+  if (untilMs === undefined) return undefined;
+  const { sinceMs, reason } = entryOf(control, muteEntry(job)) ?? {};
+  return {
+    since: shortIsoOf(Number(sinceMs)),
+    until: shortIsoOf(untilMs),
+    ...(typeof reason === "string" ? { reason } : {}),
+  };
+};

@@ -1,3 +1,4 @@
+import { Unavailable } from "../core/errors.ts";
 import { type Health, isSound, type Seen, unknownHealth } from "../core/health.ts";
 import { type Fact, factOf, isNotable } from "../core/health-facts.ts";
 import {
@@ -174,11 +175,15 @@ const store = async (deps: HealthDeps, look: Look, stored: StoredHealth | undefi
 };
 
 const judge = async (deps: HealthDeps, look: Look): Promise<void> => {
+  let now = look;
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const stored = await readHealth(deps, look.job);
     if (stored !== undefined && stored.untold.length > 0) await tellAll(deps, look.job, stored);
-    else if (await store(deps, look, stored)) return;
+    else if (await store(deps, now, stored)) return;
+    // Whoever was faster may have paused the job, too; we ourselves may, with a write whose answer was lost.
+    now = { ...look, control: await deps.table.get(CONTROL_KEY, { consistent: true }) };
   }
+  throw new Unavailable("contended", `the health of ${look.job.name} is written by too many at once`);
 };
 
 /** Can what was seen change what is known? Most passes see nothing but sound runs of sound jobs. */

@@ -1,6 +1,5 @@
 import { InvalidInput } from "../core/errors.ts";
 import { type Occurrence, readRunId, slotKeyOf } from "../core/identity.ts";
-import { definitionKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import type { JobList } from "../core/job-list.ts";
 import type { RunView } from "../core/run.ts";
@@ -10,6 +9,7 @@ import { makeListJobs } from "./list-jobs.ts";
 import { makeListRuns } from "./list-runs.ts";
 import type { Pointed } from "./operator.ts";
 import { makeAwaitRun, makeReadRun } from "./read-run.ts";
+import { whyNoRun } from "./why-no-run.ts";
 
 export interface InspectDeps {
   readonly table: Table;
@@ -84,11 +84,8 @@ export const makeInspect = (deps: InspectDeps) => {
       return run;
     },
 
-    /** Since when the job's schedule is as it is: earlier slots of it are nobody's business. Undefined = not known yet. */
-    scheduleSince: async ({ subject }: JobDefinition): Promise<number | undefined> => {
-      const definition = await deps.table.get(definitionKey(subject), { consistent: true });
-      return definition?.["sinceMs"] === undefined ? undefined : Number(definition["sinceMs"]);
-    },
+    /** Of a slot that has neither record nor claim. */
+    whyNoRun: (of: JobDefinition, slotMs: number): Promise<string> => whyNoRun(deps, of, slotMs),
 
     /** The run of the job's slot, undefined where there is none. @throws InvalidInput `unknown_job`. */
     runAtSlot: (name: string, slotMs: number): Promise<RunView | undefined> =>

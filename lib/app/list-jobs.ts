@@ -1,5 +1,7 @@
-import { slotKeyOf } from "../core/identity.ts";
-import { CONTROL_KEY, definitionKey, runKey, runRange } from "../core/items.ts";
+import type { Health } from "../core/health.ts";
+import { storedHealth } from "../core/health-items.ts";
+import { type Occurrence, slotKeyOf } from "../core/identity.ts";
+import { CONTROL_KEY, definitionKey, HEALTH_RANGE, runKey, runRange } from "../core/items.ts";
 import type { JobDefinition, Overlap } from "../core/job.ts";
 import type { JobList } from "../core/job-list.ts";
 import { isTerminal, type RunState, type RunView } from "../core/run.ts";
@@ -7,17 +9,12 @@ import { shortIsoOf } from "../core/time.ts";
 import type { Item, Key } from "../core/write.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Table } from "../ports/table.ts";
-import { type PauseView, pauseOf } from "./control.ts";
-import { runViewOf, stateOf } from "./run-view.ts";
-
-/**
- * `up`: the last run that ended, ended well. `failing`: it did not. `parked`: it waits for a person. `overdue`: the
- * slot whose start is due has no started run. `new`: nothing has ended yet.
- */
-export type Health = "up" | "failing" | "parked" | "overdue" | "new";
+import { type MuteView, muteOf, type PauseView, pauseOf } from "./control.ts";
+import { type HealthView, healthNow, type Known } from "./job-health.ts";
+import { occurrenceOfItem, runViewOf, stateOf } from "./run-view.ts";
 
 /** A job as `list` shows it. */
-export interface JobSummary {
+export interface JobSummary extends HealthView {
   readonly name: string;
   readonly description?: string;
   readonly owner?: string;
@@ -37,9 +34,10 @@ export interface JobSummary {
     readonly state: RunState;
     readonly finishedAt: string | null;
   } | null;
-  readonly health: Health;
   /** Its slots are skipped until it is resumed, or until that instant. */
   readonly paused: PauseView | null;
+  /** Runs go on, and alerts wait. */
+  readonly muted: MuteView | null;
 }
 
 export interface ListJobsDeps {
@@ -63,22 +61,6 @@ const dueSlot = (
   return slotMs === undefined || slotMs < sinceMs ? undefined : slotMs;
 };
 
-const healthOf = (isOverdue: boolean, runs: readonly RunView[]): Health => {
-  if (isOverdue) return "overdue";
-  // Cancelled says nothing of the job: a person, or the job itself, decided.
-  switch (runs.find((run) => isOutcome(run) && run.state !== "cancelled")?.state) {
-    case undefined:
-      return "new";
-    case "parked":
-      return "parked";
-    case "succeeded":
-    case "skipped":
-      return "up";
-    default:
-      return "failing";
-  }
-};
-
 type Lookup = (key: Key) => Item | undefined;
 
 const lookupOf = (items: readonly Item[]): Lookup => {
@@ -86,41 +68,64 @@ const lookupOf = (items: readonly Item[]): Lookup => {
   return ({ pk, sk }) => byKey.get(`${pk} ${sk}`);
 };
 
-/** Neither started nor decided; a run that the lock lists counts as not started. */
-const isUnstarted = (run: Item | undefined): boolean => {
-  const state = stateOf(run);
-  return state === undefined || state === "queued";
-};
+type Sighting = Known["runs"][number];
 
-/** All jobs in order of name: one query and three small reads each, however long their history. */
+const troubledKeys = (subject: string, health: Health | undefined): readonly Key[] =>
+  (health?.troubles ?? []).map(({ slotKey }) => runKey({ subject, slotKey }));
+
+const sightingOf = (run: Item): Sighting => ({ occurrence: occurrenceOfItem(run), run });
+
+/** All jobs in order of name: one query and a few small reads each, however long their history. */
 export const makeListJobs = ({ table, jobs, clock }: ListJobsDeps) => {
-  const newestRuns = async (job: JobDefinition): Promise<readonly RunView[]> => {
-    const range = runRange(job.subject);
-    const items = await table.query({ ...range, descending: true, limit: NEWEST });
-    return items.filter((item) => stateOf(item) !== undefined).map((item) => runViewOf(item, job));
+  const newestRuns = async ({ subject }: JobDefinition): Promise<readonly Item[]> => {
+    const items = await table.query({ ...runRange(subject), descending: true, limit: NEWEST });
+    return items.filter((item) => stateOf(item) !== undefined);
+  };
+
+  const storedHealths = async (): Promise<ReadonlyMap<string, Health | undefined>> => {
+    const items = await table.query(HEALTH_RANGE);
+    return new Map(items.map((item) => [String(item["sk"]), storedHealth(item)?.health]));
   };
 
   return async (): Promise<readonly JobSummary[]> => {
     const nowMs = clock.nowMs();
     const control = await table.get(CONTROL_KEY, { consistent: true });
     const definitions = lookupOf(await table.getMany(jobs.all.map(({ subject }) => definitionKey(subject))));
-    const sinceOf = ({ subject }: JobDefinition) =>
-      Number(definitions(definitionKey(subject))?.["sinceMs"] ?? Number.POSITIVE_INFINITY);
-    const due = new Map(
-      jobs.all.map((job) => [job.subject, dueSlot(job, { jobs, nowMs, sinceMs: sinceOf(job) })]),
-    );
-    const dueKey = (subject: string): Key | undefined => {
-      const slotMs = due.get(subject);
-      return slotMs === undefined ? undefined : runKey({ subject, slotKey: slotKeyOf(slotMs) });
+    const healths = await storedHealths();
+    const dueOf = (job: JobDefinition): Occurrence | undefined => {
+      const sinceMs = Number(
+        definitions(definitionKey(job.subject))?.["sinceMs"] ?? Number.POSITIVE_INFINITY,
+      );
+      const slotMs = dueSlot(job, { jobs, nowMs, sinceMs });
+      return slotMs === undefined ? undefined : { subject: job.subject, slotKey: slotKeyOf(slotMs) };
     };
-    const keys = jobs.all.map(({ subject }) => dueKey(subject)).filter((key) => key !== undefined);
-    const dueRuns = lookupOf(await table.getMany(keys));
+    const due = jobs.all.map(dueOf);
+    const keys = jobs.all.flatMap(({ subject }, index) => {
+      const occurrence = due[index];
+      return [
+        ...troubledKeys(subject, healths.get(subject)),
+        ...(occurrence === undefined ? [] : [runKey(occurrence)]),
+      ];
+    });
+    const read = lookupOf(await table.getMany(keys));
     const histories = await Promise.all(jobs.all.map(newestRuns));
     return jobs.all.map((job, index) => {
-      const key = dueKey(job.subject);
-      const isOverdue = key !== undefined && isUnstarted(dueRuns(key));
-      const paused = pauseOf(control, job, nowMs);
-      return summaryOf(job, { jobs, nowMs, isOverdue, paused, runs: histories[index] ?? [] });
+      const stored = healths.get(job.subject);
+      const newest = histories[index] ?? [];
+      const troubled = troubledKeys(job.subject, stored)
+        .map(read)
+        .filter((run) => run !== undefined);
+      const occurrence = due[index];
+      const dueRun = occurrence === undefined ? [] : [{ occurrence, run: read(runKey(occurrence)) }];
+      const runs = [...dueRun, ...[...newest, ...troubled].map(sightingOf)];
+      const health = healthNow(job, { stored, runs, fires: jobs.firesHere(job), control, nowMs });
+      return summaryOf(job, {
+        jobs,
+        nowMs,
+        health,
+        control,
+        runs: newest.map((item) => runViewOf(item, job)),
+      });
     });
   };
 };
@@ -133,12 +138,12 @@ const summaryOf = (
   seen: {
     jobs: JobList;
     nowMs: number;
-    isOverdue: boolean;
-    paused: PauseView | undefined;
+    health: HealthView;
+    control: Item | undefined;
     runs: readonly RunView[];
   },
 ): JobSummary => {
-  const { jobs, nowMs, isOverdue, paused, runs } = seen;
+  const { jobs, nowMs, health, control, runs } = seen;
   const schedule = jobs.scheduleOf(job);
   const nextMs = jobs.firesHere(job) ? schedule?.next(nowMs) : undefined;
   const last = runs.find(isOutcome);
@@ -156,7 +161,8 @@ const summaryOf = (
       last === undefined
         ? null
         : { runId: last.runId, slot: last.slot, state: last.state, finishedAt: last.finishedAt },
-    health: healthOf(isOverdue, runs),
-    paused: paused ?? null,
+    ...health,
+    paused: pauseOf(control, job, nowMs) ?? null,
+    muted: muteOf(control, job, nowMs) ?? null,
   };
 };

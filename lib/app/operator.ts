@@ -1,7 +1,7 @@
 import { Conflict, InvalidInput } from "../core/errors.ts";
 import { fanOutOf, forSomeShards } from "../core/fan-out.ts";
 import { type Occurrence, runIdOf, slotKeyOf } from "../core/identity.ts";
-import { CONTROL_KEY, lockKey, OLDEST_DELIVERY_MS, runKey } from "../core/items.ts";
+import { CONTROL_KEY, HEALTH_NOTE, lockKey, OLDEST_DELIVERY_MS, runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { type Holder, holdersOf, type Waiter, waitersOf } from "../core/lock.ts";
 import { askToStop, dismiss, markCancelled, reopen } from "../core/marks.ts";
@@ -9,10 +9,10 @@ import { isTrigger } from "../core/message.ts";
 import { isTerminal } from "../core/run.ts";
 import { type Item, remove, set } from "../core/write.ts";
 import { claimAndSend } from "./claims.ts";
-import { pauseEntry, skipEntry } from "./control.ts";
+import { mutedUntilMs, muteEntry, pauseEntry, skipEntry } from "./control.ts";
 import type { Deps } from "./deps.ts";
 import { isLocked, mustFitInLine, release } from "./lock-keeper.ts";
-import { noteAsk } from "./looks.ts";
+import { lookAt, noteAsk } from "./looks.ts";
 import { chosenShards } from "./retry-shards.ts";
 import { cancelOpenShards } from "./stop-shards.ts";
 
@@ -199,6 +199,29 @@ export const skipNextSlot = async (deps: OperatorDeps, job: JobDefinition): Prom
   return slotMs;
 };
 
+/** Until then its runs go on, and alerts wait. A silence that stands already is replaced. */
+export const muteJob = async (
+  deps: OperatorDeps,
+  job: JobDefinition,
+  mute: { readonly untilMs: number; readonly reason?: string },
+): Promise<void> => {
+  const reason = mute.reason === undefined ? {} : { reason: mute.reason };
+  const entry = { sinceMs: deps.clock.nowMs(), untilMs: mute.untilMs, ...reason };
+  await writeControl(deps, [[muteEntry(job), entry]]);
+};
+
+/**
+ * What is still wrong is told by the watchdog's next pass.
+ * @throws Conflict when the job is not muted
+ */
+export const unmuteJob = async (deps: OperatorDeps, job: JobDefinition): Promise<void> => {
+  const control = await deps.table.get(CONTROL_KEY, { consistent: true });
+  if (mutedUntilMs(control, job, deps.clock.nowMs()) === undefined)
+    throw new Conflict("not_muted", `${job.name} is not muted`);
+  await deps.table.write({ key: CONTROL_KEY, changes: [remove(muteEntry(job))] });
+  await lookAt(deps, { subject: job.subject, slotKey: HEALTH_NOTE }, { atMs: deps.clock.nowMs() });
+};
+
 /** The acts of a person at the command line or the API, each on the run or the job that is pointed at. */
 export const makeOperator = (deps: OperatorDeps) => ({
   retry: (pointed: Pointed, shards?: readonly string[]) => retryRun(deps, pointed, shards),
@@ -206,6 +229,8 @@ export const makeOperator = (deps: OperatorDeps) => ({
   dismiss: (pointed: Pointed) => dismissRun(deps, pointed),
   pause: (job: JobDefinition, pause: Parameters<typeof pauseJob>[2]) => pauseJob(deps, job, pause),
   resume: (job: JobDefinition) => resumeJob(deps, job),
+  mute: (job: JobDefinition, mute: Parameters<typeof muteJob>[2]) => muteJob(deps, job, mute),
+  unmute: (job: JobDefinition) => unmuteJob(deps, job),
   skipNext: (job: JobDefinition) => skipNextSlot(deps, job),
 });
 

@@ -2,12 +2,20 @@ import type { Context, Hono } from "hono";
 import type { Inspect } from "../../app/inspect.ts";
 import type { Operator } from "../../app/operator.ts";
 import { InvalidInput } from "../../core/errors.ts";
+import type { JobDefinition } from "../../core/job.ts";
 import type { JobList } from "../../core/job-list.ts";
 import { shortIsoOf } from "../../core/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ActAnswer, JobActAnswer } from "./answers.ts";
 import { bodyOf } from "./body.ts";
-import { CANCEL_REQUEST, checked, NO_REQUEST, PAUSE_REQUEST, RETRY_REQUEST } from "./schemas.ts";
+import {
+  CANCEL_REQUEST,
+  checked,
+  MUTE_REQUEST,
+  NO_REQUEST,
+  PAUSE_REQUEST,
+  RETRY_REQUEST,
+} from "./schemas.ts";
 import { readTime } from "./times.ts";
 
 interface ActDeps {
@@ -43,18 +51,34 @@ const addRunActs = (app: Hono, { inspect, operator, jobs }: ActDeps): void => {
   });
 };
 
-/** What a person does to a job's slots to come. */
+/** What a person does to a job's slots to come, and to what is told of it. */
 const addJobActs = (app: Hono, { inspect, operator, clock }: ActDeps): void => {
+  const timeAhead = (until: string, { timezone }: JobDefinition, hint: string): number => {
+    const untilMs = readTime(until, timezone, "until");
+    if (untilMs > clock.nowMs()) return untilMs;
+    const message = `until ${shortIsoOf(untilMs)} is in the past`;
+    throw new InvalidInput("invalid_request", message, { field: "until", hint });
+  };
+  app.post("/v1/jobs/:job/mute", async (context) => {
+    const job = inspect.job(context.req.param("job"));
+    const { reason, until } = checked(MUTE_REQUEST, await bodyOf(context));
+    const untilMs = timeAhead(until, job, "name the instant from which alerts are told again");
+    const because = reason === undefined ? {} : { reason };
+    await operator.mute(job, { untilMs, ...because });
+    const answer = { job: job.name, timezone: job.timezone, until: shortIsoOf(untilMs), ...because };
+    return context.json(answer satisfies JobActAnswer);
+  });
+  app.post("/v1/jobs/:job/unmute", async (context) => {
+    const job = inspect.job(context.req.param("job"));
+    checked(NO_REQUEST, await bodyOf(context));
+    await operator.unmute(job);
+    return context.json({ job: job.name, timezone: job.timezone } satisfies JobActAnswer);
+  });
   app.post("/v1/jobs/:job/pause", async (context) => {
     const job = inspect.job(context.req.param("job"));
     const { reason, until } = checked(PAUSE_REQUEST, await bodyOf(context));
-    const untilMs = until === undefined ? undefined : readTime(until, job.timezone, "until");
-    if (untilMs !== undefined && untilMs <= clock.nowMs()) {
-      throw new InvalidInput("invalid_request", `until ${shortIsoOf(untilMs)} is in the past`, {
-        field: "until",
-        hint: "name the first instant at which the job may fire again",
-      });
-    }
+    const hint = "name the first instant at which the job may fire again";
+    const untilMs = until === undefined ? undefined : timeAhead(until, job, hint);
     await operator.pause(job, { reason, ...(untilMs === undefined ? {} : { untilMs }) });
     const paused = { job: job.name, timezone: job.timezone, reason };
     return context.json({

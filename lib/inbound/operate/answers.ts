@@ -56,11 +56,11 @@ export interface Problem {
 /** `POST /v1/runs/:id/retry`, `/cancel`, `/dismiss`: the run as it is afterwards. */
 export type ActAnswer = RunAnswer;
 
-/** `POST /v1/jobs/:job/pause`, `/resume`, `/skip-next` */
+/** `POST /v1/jobs/:job/pause`, `/resume`, `/skip-next`, `/mute`, `/unmute` */
 export interface JobActAnswer {
   readonly job: string;
   readonly timezone: string;
-  /** Of a pause. */
+  /** Of a pause, or a planned silence. */
   readonly reason?: string;
   readonly until?: string;
   /** The one slot that is skipped. */

@@ -96,22 +96,6 @@ const runAnswer = ({ jobs }: OperateDeps, run: RunView): RunAnswer => ({
   timezone: jobs.byName(run.job)?.timezone ?? "UTC",
 });
 
-/** "Why is there no run?" is what brings people here at nine o'clock. */
-const whyNoRun = async (
-  { inspect, jobs, clock }: OperateDeps,
-  job: JobDefinition,
-  slotMs: number,
-): Promise<string> => {
-  const refusal = slotRefusal(job, jobs.scheduleOf(job), { slotMs, nowMs: clock.nowMs() });
-  if (refusal === undefined) {
-    const sinceMs = await inspect.scheduleSince(job);
-    return sinceMs !== undefined && slotMs < sinceMs
-      ? `its schedule is here since ${shortIsoOf(sinceMs)}, and slots before that are not caught up`
-      : "the slot has passed, and nothing has triggered it so far";
-  }
-  return refusal.hint === undefined ? refusal.message : `${refusal.message}; ${refusal.hint}`;
-};
-
 const addJobRoutes = (app: Hono, deps: OperateDeps): void => {
   const { inspect, jobs, clock } = deps;
   const requestRun = makeRunRequest(deps);
@@ -137,7 +121,7 @@ const addJobRoutes = (app: Hono, deps: OperateDeps): void => {
     if (run === undefined)
       throw new InvalidInput("unknown_run", `${job.name} has no run of slot ${shortIsoOf(slotMs)}`, {
         field: "slot",
-        hint: await whyNoRun(deps, job, slotMs),
+        hint: await inspect.whyNoRun(job, slotMs),
       });
     return context.json(runAnswer(deps, run));
   });

@@ -73,6 +73,7 @@ export const RETRY_REQUEST = v.strictObject({
   ),
 });
 export const CANCEL_REQUEST = v.strictObject({ reason: v.optional(reason) });
+export const MUTE_REQUEST = v.strictObject({ until: time, reason: v.optional(reason) });
 export const PAUSE_REQUEST = v.strictObject({ reason, until: v.optional(time) });
 
 export const RUN_REQUEST = v.strictObject({

@@ -96,6 +96,16 @@ test("a pause without a reason, or that ended before it began, is refused with t
   expect(past.json()).toMatchObject({ error: { field: "until" } });
 });
 
+test("a muted job says so in the list until its silence is over, or ended", async () => {
+  const muted = await belfry("mute", "idle", "--until", "2099-01-02", "--reason", "move", "--json");
+  expect(muted).toMatchObject({ code: 0 });
+  expect(muted.json()).toMatchObject({ job: "idle", reason: "move", until: "2099-01-01T16:00:00Z" });
+  expect((await belfry("list")).stdout).toContain("muted until 2099-01-02 00:00");
+  expect((await belfry("unmute", "idle")).code).toBe(0);
+  expect((await belfry("unmute", "idle")).code).toBe(3);
+  expect(await belfry("mute", "idle")).toMatchObject({ code: 2, stderr: expect.stringContaining("--until") });
+});
+
 test("skip-next names the slot that it skips", async () => {
   const answer = await belfry("skip-next", "stopped", "--json");
   expect(answer.code).toBe(0);

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { definitionKey } from "../../../lib/core/items.ts";
+import { unknownHealth } from "../../../lib/core/health.ts";
+import { writeHealth } from "../../../lib/core/health-items.ts";
+import { CONTROL_KEY, definitionKey, runKey } from "../../../lib/core/items.ts";
 import { claimLock } from "../../../lib/core/lock.ts";
 import { markAbsent } from "../../../lib/core/marks.ts";
 import { finish } from "../../../lib/core/transitions.ts";
@@ -35,7 +37,10 @@ test("a job is shown with its schedule in words, its next slot and its last outc
         finishedAt: "2026-10-08T01:00:05Z",
       },
       health: "up",
+      healthSince: null,
+      failuresInARow: 0,
       paused: null,
+      muted: null,
     },
   ]);
 });
@@ -68,19 +73,19 @@ test("a cancelled run is the last outcome, and says nothing of the job's health"
   expect(await inspect.listJobs()).toMatchObject([{ health: "up", lastRun: { state: "cancelled" } }]);
 });
 
-test("a slot whose grace is over and that nobody triggered makes its job overdue", async () => {
+test("a slot whose grace is over and that nobody triggered makes its job late", async () => {
   const fixture = setup();
   await since(fixture, "2026-10-01T00:00:00Z");
   await fixture.runTo(slotOf("report", "2026-10-08T11:00:00Z"), "succeeded");
-  expect(await fixture.inspect.listJobs()).toMatchObject([{ health: "overdue" }]);
+  expect(await fixture.inspect.listJobs()).toMatchObject([{ health: "late" }]);
 });
 
-test("a slot within its grace does not make its job overdue, and at the end of the grace it does", async () => {
+test("a slot within its grace does not make its job late, and at the end of the grace it does", async () => {
   const fixture = setup([jobOf({ name: "report", graceMs: 1_800_001 })]);
   await since(fixture, "2026-10-08T11:30:00Z");
   expect(await fixture.inspect.listJobs()).toMatchObject([{ health: "new" }]);
   fixture.advance(1);
-  expect(await fixture.inspect.listJobs()).toMatchObject([{ health: "overdue" }]);
+  expect(await fixture.inspect.listJobs()).toMatchObject([{ health: "late" }]);
 });
 
 test("a slot before the definition held is nobody's to run, and the one at that very instant is", async () => {
@@ -89,23 +94,23 @@ test("a slot before the definition held is nobody's to run, and the one at that 
   expect(await later.inspect.listJobs()).toMatchObject([{ health: "new" }]);
   const same = setup();
   await since(same, "2026-10-08T12:00:00Z");
-  expect(await same.inspect.listJobs()).toMatchObject([{ health: "overdue" }]);
+  expect(await same.inspect.listJobs()).toMatchObject([{ health: "late" }]);
 });
 
-test("a job that fires in other stages is not overdue here", async () => {
+test("a job that fires in other stages is not late here", async () => {
   const fixture = setup([jobOf({ name: "report", stages: ["prod"] })]);
   await since(fixture, "2026-10-01T00:00:00Z");
   expect(await fixture.inspect.listJobs()).toMatchObject([{ health: "new" }]);
 });
 
-test("a run that is recorded and not started when its grace is over is overdue", async () => {
+test("a run that is recorded and not started when its grace is over is late", async () => {
   const fixture = setup();
   await since(fixture, "2026-10-01T00:00:00Z");
   await fixture.runTo(LAST_SLOT, "queued");
-  expect(await fixture.inspect.listJobs()).toMatchObject([{ health: "overdue" }]);
+  expect(await fixture.inspect.listJobs()).toMatchObject([{ health: "late" }]);
 });
 
-test("a run that is claimed and not started when its grace is over is overdue", async () => {
+test("a run that is claimed and not started when its grace is over is late", async () => {
   const fixture = setup([jobOf({ name: "report", overlap: "skip" })]);
   await since(fixture, "2026-10-01T00:00:00Z");
   await fixture.write(
@@ -117,10 +122,10 @@ test("a run that is claimed and not started when its grace is over is overdue", 
       newestOnly: true,
     }),
   );
-  expect(await fixture.inspect.listJobs()).toMatchObject([{ health: "overdue" }]);
+  expect(await fixture.inspect.listJobs()).toMatchObject([{ health: "late" }]);
 });
 
-test("a slot that was decided on, even as missed, is not overdue", async () => {
+test("a slot that was decided on, even as missed, is not late", async () => {
   const fixture = setup();
   await since(fixture, "2026-10-01T00:00:00Z");
   await fixture.write(
@@ -134,5 +139,46 @@ test("a slot that was decided on, even as missed, is not overdue", async () => {
   );
   expect(await fixture.inspect.listJobs()).toMatchObject([
     { health: "failing", lastRun: { state: "missed" } },
+  ]);
+});
+
+test("failures in a row are counted since the last success, with the slot that they began at", async () => {
+  const { runTo, inspect } = setup();
+  await runTo(slotOf("report", "2026-10-08T08:00:00Z"), "succeeded");
+  for (const hour of ["09", "10", "11"]) await runTo(slotOf("report", `2026-10-08T${hour}:00:00Z`), "dead");
+  expect(await inspect.listJobs()).toMatchObject([
+    { health: "down", failuresInARow: 3, healthSince: "2026-10-08T09:00:00Z" },
+  ]);
+});
+
+test("a run that waits for a person makes its job fail, however many runs have succeeded since", async () => {
+  const { runTo, write, inspect } = setup();
+  const parked = slotOf("report", "2026-10-07T01:00:00Z");
+  await runTo(parked, "running");
+  await write({ key: runKey(parked), changes: [set("st", "parked")] });
+  for (let hour = 2; hour < 24; hour++)
+    await runTo(slotOf("report", `2026-10-07T${String(hour).padStart(2, "0")}:00:00Z`), "succeeded");
+  const trouble = { kind: "parked", slotKey: parked.slotKey, epoch: 1, sinceMs: 0, known: true } as const;
+  const health = { ...unknownHealth(0), state: "failing", troubles: [trouble] } as const;
+  await write(writeHealth("report", { seenRevision: undefined, health, flips: [] }));
+  expect(await inspect.listJobs()).toMatchObject([{ health: "failing", failuresInARow: 0 }]);
+});
+
+test("a paused job is paused, and a muted one says until when and why", async () => {
+  const { write, inspect } = setup();
+  const untilMs = msOf("2026-10-09T00:00:00Z");
+  await write({
+    key: CONTROL_KEY,
+    changes: [
+      set("p#report", { sinceMs: 0, reason: "holiday" }),
+      set("m#report", { sinceMs: msOf(NOW), untilMs, reason: "database moves" }),
+    ],
+  });
+  expect(await inspect.listJobs()).toMatchObject([
+    {
+      health: "paused",
+      paused: { reason: "holiday" },
+      muted: { since: NOW, until: "2026-10-09T00:00:00Z", reason: "database moves" },
+    },
   ]);
 });

@@ -5,8 +5,11 @@ import { makeOperator } from "../../../lib/app/operator.ts";
 import type { RunByHandAnswer, RunByHandRequest } from "../../../lib/app/run-by-hand.ts";
 import { makeSeriesActs } from "../../../lib/app/series-acts.ts";
 import { BelfryError, Unavailable } from "../../../lib/core/errors.ts";
+import { CONTROL_KEY, CURSOR_KEY } from "../../../lib/core/items.ts";
+import { markAbsent } from "../../../lib/core/marks.ts";
 import type { RunMessage } from "../../../lib/core/message.ts";
 import { AWS_TIMINGS } from "../../../lib/core/settings.ts";
+import { set } from "../../../lib/core/write.ts";
 import { operateRouter } from "../../../lib/inbound/operate/router.ts";
 import type { Table } from "../../../lib/ports/table.ts";
 import { oneByOne } from "../../support/one-by-one.ts";
@@ -184,6 +187,34 @@ test("a job's slot without a run says why there is none", async () => {
   expect(await show("2026-10-08T02:00")).toContain("nothing has triggered it");
   expect(await show("2026-10-09T02:00")).toContain("has not come yet");
   expect(await show("2026-10-08T03:00")).toContain("nearest slots: 2026-10-07T18:00:00Z");
+});
+
+test("why a slot has no run is told apart: not looked at yet, paused, recorded with others", async () => {
+  const { ask, table } = serve();
+  const show = async () => (await ask("/v1/jobs/daily/run?slot=2026-10-08T02:00")).body.hint;
+  const doneUntilMs = msOf("2026-10-07T17:58:00Z");
+  await table.write({ key: CURSOR_KEY, changes: [set("doneUntilMs", doneUntilMs)] });
+  expect(await show()).toBe(
+    "the slot has passed, and nothing has triggered it so far; the watchdog has looked at slots before 2026-10-07T17:58:00Z so far",
+  );
+  const pause = { sinceMs: msOf("2026-10-01T00:00:00Z"), reason: "database moves" };
+  await table.write({ key: CONTROL_KEY, changes: [set("p#daily", pause)] });
+  expect(await show()).toBe(
+    "the job is paused since 2026-10-01T00:00:00Z: database moves; the watchdog is about to record the slot as skipped",
+  );
+  await table.write(
+    markAbsent({
+      occurrence: slotOf("daily", "2026-10-08T18:00:00Z"),
+      state: "missed",
+      reason: "nothing dispatched it in time",
+      nowMs: 0,
+      trigger: "watchdog",
+      range: { count: 1_200, fromMs: msOf("2023-06-27T18:00:00Z") },
+    }),
+  );
+  expect(await show()).toBe(
+    "it was missed (nothing dispatched it in time), one of 1200 slots in a row that share the record daily~20261008T180000Z",
+  );
 });
 
 test("the run of a job's slot, and its last run, are shown with the job's zone", async () => {
