@@ -124,7 +124,7 @@ export const makeChaosStack = async ({ seed, endsAtMs }: ChaosStackOptions) => {
   const cacheFolder = await mkdtemp(join(tmpdir(), "belfry-chaos-"));
   const file = await jobsFile({
     [LOCKED]: handlerText(witness.url, LOCKED, 50, 250),
-    [UNLOCKED]: handlerText(witness.url, UNLOCKED, 1_000, 5_000),
+    [UNLOCKED]: handlerText(witness.url, UNLOCKED, 1_000, 5_500),
   });
 
   /** Messages in all queues, hidden ones too. */

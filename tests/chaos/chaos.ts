@@ -1,9 +1,10 @@
 /**
- * `npm run chaos -- [--seed N] [--quick] [--runs N] [--seconds N]`: the real functions in real processes over the
+ * `npm run chaos -- [--seed N] [--quick] [--runs N] [--seconds N] [--plant FAULT]`: the real functions in real processes over the
  * embedded services. Three dispatchers race on every slot of a job with a lock and of one without; workers, dispatchers
  * and the watchdog are killed at random moments; proxies before DynamoDB and SQS drop calls, answers, delay and throttle.
  * Then all is left in peace, and the records are compared with what the world outside has seen. Ends with one JSON line;
- * exit 1 when a promise is broken, or when the kills hit too few running handlers to show anything.
+ * exit 1 when a promise is broken, or when the kills hit too few running handlers to show anything. With `--plant`, a
+ * fault of `npm run mutants`, by a text in its name, is planted first, and exit 1 says that nothing of it was noticed.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -17,6 +18,7 @@ import { seededRandom } from "../../lib/simulation/random.ts";
 import { type ChaosStack, LOCKED, makeChaosStack, UNLOCKED } from "./chaos-stack.ts";
 import { chaosVerdict, lockOf, openRuns } from "./chaos-verdict.ts";
 import { PROXY_FAULTS } from "./fault-proxy.ts";
+import { chaosWith, faultNamed } from "./planted-chaos.ts";
 import type { Word } from "./role-process.ts";
 import { type Member, makeTroupe, type Troupe } from "./troupe.ts";
 
@@ -26,20 +28,24 @@ const { values } = parseArgs({
     quick: { type: "boolean", default: false },
     runs: { type: "string" },
     seconds: { type: "string" },
+    plant: { type: "string" },
   },
 });
 const SEED = Number(values.seed);
 /** Of each job. */
 const RUNS = Number(values.runs ?? (values.quick ? 24 : 200));
-/** Of kills and faults, at most; then peace. */
+/** Of kills and faults where the machine has the time for it, twice that at most; then peace. */
 const CHAOS_MS = Number(values.seconds ?? (values.quick ? 25 : 140)) * SECOND_MS;
 const PEACE_MS = (values.quick ? 40 : 90) * SECOND_MS;
 const LEAST_HITS = values.quick ? 4 : 50;
 const DISPATCHERS = 3;
 const WORKERS = 4;
-const KILL_EVERY_MS = [400, 1_500] as const;
+const KILL_EVERY_MS = [350, 1_250] as const;
 /** Of ten kills, how many hit somebody else than a worker. */
 const OTHERS_OF_TEN = 2;
+/** Of four kills of a worker, how many wait for one that carries out a handler, and for how long. */
+const BUSY_OF_FOUR = 3;
+const LONGEST_AIM_MS = 2_000;
 /** Fewer than the queue of a locked job takes: no slot is to be skipped for a full one. */
 const MOST_IN_LINE = 8;
 const TRIES = 20;
@@ -93,16 +99,45 @@ const deliverAll = async (stack: ChaosStack, troupe: Troupe, slots: readonly num
   }
 };
 
+/** Process ids of those that carry out a handler now, or did when they were killed. */
+const busyPids = (stack: ChaosStack): ReadonlySet<number> =>
+  new Set(
+    stack.witness
+      .executions()
+      .filter(({ ended }) => ended === undefined)
+      .map(({ pid }) => pid),
+  );
+
+/** Those of the members that carry out a handler, as soon as there is one; undefined: there was none. */
+const busyOnes = async (
+  stack: ChaosStack,
+  members: () => readonly Member[],
+): Promise<readonly Member[] | undefined> => {
+  const untilMs = Date.now() + LONGEST_AIM_MS;
+  while (Date.now() < untilMs) {
+    const pids = busyPids(stack);
+    const busy = members().filter((member) => pids.has(member.child().pid ?? 0));
+    if (busy.length > 0) return busy;
+    await pause(20);
+  }
+  return undefined;
+};
+
 /** Kills by seed until told to stop; answers the ids of the killed workers. */
-const killAtRandom = async (troupe: Troupe, stopped: () => boolean): Promise<readonly number[]> => {
+const killAtRandom = async (
+  stack: ChaosStack,
+  troupe: Troupe,
+  stopped: () => boolean,
+): Promise<readonly number[]> => {
   const random = seededRandom(SEED + 2);
   const killed: number[] = [];
   while (!stopped()) {
     await pause(random.whole(...KILL_EVERY_MS));
     const isWorker = random.whole(1, 10) > OTHERS_OF_TEN;
-    const victims = troupe.members.filter(
-      (member) => member.isReady() && (member.role === "worker") === isWorker,
-    );
+    const aims = random.whole(1, 4) <= BUSY_OF_FOUR && isWorker;
+    const ready = (): readonly Member[] =>
+      troupe.members.filter((member) => member.isReady() && (member.role === "worker") === isWorker);
+    const victims = (aims ? await busyOnes(stack, ready) : undefined) ?? ready();
     const victim = victims[random.whole(0, Math.max(0, victims.length - 1))];
     if (victim === undefined || stopped()) continue;
     const pid = await victim.kill();
@@ -131,50 +166,74 @@ const startTroupe = async (stack: ChaosStack): Promise<Troupe> => {
   return troupe;
 };
 
-const startedAtMs = Date.now();
-const endsAtMs = Math.floor(startedAtMs / MINUTE_MS) * MINUTE_MS;
-const slots = Array.from({ length: RUNS }, (_, n) => endsAtMs - (RUNS - n) * MINUTE_MS);
-const stack = await makeChaosStack({ seed: SEED, endsAtMs });
-const troupe = await startTroupe(stack);
-told(
-  `${troupe.members.length} processes are ready after ${Math.round((Date.now() - startedAtMs) / 100) / 10} s`,
-);
-const chaosEndsAtMs = Date.now() + CHAOS_MS;
-let delivered = false;
-const killing = killAtRandom(troupe, () => Date.now() > chaosEndsAtMs - (delivered ? CHAOS_MS * 0.2 : 0));
-await deliverAll(stack, troupe, slots);
-delivered = true;
-const killed = await killing;
-for (const proxy of stack.proxies) proxy.endFaults();
-told("every slot is delivered; from here on nothing fails");
-await untilOver(stack, slots);
-const verdict = await chaosVerdict(stack, troupe, slots);
-const executions = stack.witness.executions();
-const hits = killed.filter((pid) => executions.some((one) => one.pid === pid && one.ended === undefined));
-const faults = Object.fromEntries(
-  PROXY_FAULTS.map((kind) => [kind, stack.proxies.reduce((sum, { hits }) => sum + hits[kind], 0)]),
-);
-await troupe.end();
-await stack.close();
-for (const kind of ["lost", "doubled", "stuck"] as const) {
-  for (const text of verdict[kind]) told(`${kind}: ${text}`);
-}
-told(`${hits.length} of ${killed.length} kills of a worker hit a running handler`);
-const broken = verdict.lost.length + verdict.doubled.length + verdict.stuck.length > 0;
-console.log(
-  JSON.stringify({
-    seed: SEED,
-    seconds: Math.round((Date.now() - startedAtMs) / SECOND_MS),
-    runs: 2 * RUNS,
-    executions: executions.length,
-    kills: killed.length,
-    killsThatHit: hits.length,
-    calls: stack.proxies.reduce((sum, { calls }) => sum + calls(), 0),
-    faults,
-    lost: verdict.lost.length,
-    doubled: verdict.doubled.length,
-    stuck: verdict.stuck.length,
-    excused: verdict.excused,
-  }),
-);
-process.exitCode = !broken && hits.length >= LEAST_HITS ? 0 : 1;
+const chaos = async (): Promise<void> => {
+  const startedAtMs = Date.now();
+  const endsAtMs = Math.floor(startedAtMs / MINUTE_MS) * MINUTE_MS;
+  const slots = Array.from({ length: RUNS }, (_, n) => endsAtMs - (RUNS - n) * MINUTE_MS);
+  const stack = await makeChaosStack({ seed: SEED, endsAtMs });
+  const troupe = await startTroupe(stack);
+  told(
+    `${troupe.members.length} processes are ready after ${Math.round((Date.now() - startedAtMs) / 100) / 10} s`,
+  );
+  const chaosStartsAtMs = Date.now();
+  let delivered = false;
+  // A slow machine delivers for longer, and is killed for longer.
+  const killing = killAtRandom(stack, troupe, () => {
+    const lastedMs = Date.now() - chaosStartsAtMs;
+    return lastedMs > 2 * CHAOS_MS || (delivered && lastedMs > 0.8 * CHAOS_MS);
+  });
+  await deliverAll(stack, troupe, slots);
+  delivered = true;
+  const killed = await killing;
+  for (const proxy of stack.proxies) proxy.endFaults();
+  told("every slot is delivered; from here on nothing fails");
+  await untilOver(stack, slots);
+  const verdict = await chaosVerdict(stack, troupe, slots);
+  const executions = stack.witness.executions();
+  const interrupted = busyPids(stack);
+  const hits = killed.filter((pid) => interrupted.has(pid));
+  const faults = Object.fromEntries(
+    PROXY_FAULTS.map((kind) => [kind, stack.proxies.reduce((sum, { hits }) => sum + hits[kind], 0)]),
+  );
+  await troupe.end();
+  await stack.close();
+  for (const kind of ["lost", "doubled", "stuck"] as const) {
+    for (const text of verdict[kind]) told(`${kind}: ${text}`);
+  }
+  told(`${hits.length} of ${killed.length} kills of a worker hit a running handler`);
+  const broken = verdict.lost.length + verdict.doubled.length + verdict.stuck.length > 0;
+  console.log(
+    JSON.stringify({
+      seed: SEED,
+      seconds: Math.round((Date.now() - startedAtMs) / SECOND_MS),
+      runs: 2 * RUNS,
+      executions: executions.length,
+      kills: killed.length,
+      killsThatHit: hits.length,
+      calls: stack.proxies.reduce((sum, { calls }) => sum + calls(), 0),
+      faults,
+      lost: verdict.lost.length,
+      doubled: verdict.doubled.length,
+      stuck: verdict.stuck.length,
+      excused: verdict.excused,
+    }),
+  );
+  process.exitCode = !broken && hits.length >= LEAST_HITS ? 0 : 1;
+};
+
+/** What chaos does about a fault, told as it tells it. */
+const bite = async (text: string): Promise<void> => {
+  const args = ["--seed", values.seed, ...(values.quick ? ["--quick"] : [])];
+  for (const name of ["runs", "seconds"] as const) {
+    const value = values[name];
+    if (value !== undefined) args.push(`--${name}`, value);
+  }
+  const fault = faultNamed(text);
+  const { noticed, printed, summary } = await chaosWith(fault, args);
+  told(printed.trimEnd());
+  told(`${noticed ? "noticed" : "NOT NOTICED"}: ${fault.name} (${fault.file}): ${fault.violates}`);
+  console.log(summary);
+  process.exitCode = noticed ? 0 : 1;
+};
+
+await (values.plant === undefined ? chaos() : bite(values.plant));
