@@ -14,34 +14,46 @@ import type { AbsentChannel } from "../ports/bell.ts";
 import type { Channel } from "../ports/channel.ts";
 import type { StackConfig } from "./config.ts";
 
-/** Looks one variable of `alerts.secrets` up. @throws when it cannot be read */
-export type SecretReader = (variable: string) => Promise<string>;
+export interface Secrets {
+  /** The value of a variable of `alerts.secrets`. @throws when it cannot be read */
+  read(variable: string): Promise<string>;
+  forget(variables: readonly string[]): void;
+}
 
-/**
- * From SSM and Secrets Manager, when a channel first needs it; a failed look is made again with the next message, so
- * that a secret which is put right is found.
- */
+/** From SSM and Secrets Manager, when a channel first needs it. */
 export const deployedSecrets = (
   { secrets }: AlertsConfig,
   { stage, region }: Pick<StackConfig, "stage" | "region">,
-): SecretReader => {
-  const known = new Map<string, Promise<string>>();
-  const read = async (variable: string): Promise<string> => {
-    const { readSecrets } = await import("../adapters/secrets/aws-secrets.ts");
-    const reference = secrets[variable] ?? "";
-    return (await readSecrets({ [variable]: reference }, { stage, region }))[variable] ?? "";
-  };
-  return (variable) => {
-    const value =
-      known.get(variable) ??
-      read(variable).catch((error: unknown) => {
-        known.delete(variable);
-        throw error;
-      });
-    known.set(variable, value);
-    return value;
+): Secrets => {
+  const known = new Map<string, string>();
+  return {
+    read: async (variable) => {
+      const before = known.get(variable);
+      if (before !== undefined) return before;
+      const { readSecrets } = await import("../adapters/secrets/aws-secrets.ts");
+      const values = await readSecrets({ [variable]: secrets[variable] ?? "" }, { stage, region });
+      const value = values[variable] ?? "";
+      known.set(variable, value);
+      return value;
+    },
+    forget: (variables) => {
+      for (const variable of variables) known.delete(variable);
+    },
   };
 };
+
+/** What a channel does not take it may not take because a secret has been changed: it is looked up again then. */
+const renewing = (channel: Channel, forget: () => void): Channel => ({
+  ...channel,
+  send: async (alerts) => {
+    const answer = await channel.send(alerts).catch((error: unknown) => {
+      forget();
+      throw error;
+    });
+    if (answer.kind !== "taken") forget();
+    return answer;
+  },
+});
 
 const emailOf = (deps: ChannelDeps, name: string, config: StackConfig): Channel | undefined => {
   const topicArn = config.emailTopics?.[name];
@@ -111,15 +123,17 @@ const whyAbsent = (definition: ChannelDefinition, { secret }: LocalAlerts): stri
 };
 
 /** Each configured channel with its topics. */
-export const deployedRoutes = (config: StackConfig, alerts: AlertsConfig): readonly Route[] => {
-  const deps = {
-    context: contextOf(config, alerts),
-    clock: systemClock,
-    secret: deployedSecrets(alerts, config),
-  };
+export const deployedRoutes = (
+  config: StackConfig,
+  alerts: AlertsConfig,
+  secrets: Secrets = deployedSecrets(alerts, config),
+): readonly Route[] => {
+  const deps = { context: contextOf(config, alerts), clock: systemClock, secret: secrets.read };
   return alerts.channels.flatMap((definition): Route[] => {
     const channel = channelOf(deps, definition, config);
-    return channel === undefined ? [] : [{ channel, topics: topicsOf(alerts, definition.name) }];
+    if (channel === undefined) return [];
+    const forget = (): void => secrets.forget(secretsOf(definition));
+    return [{ channel: renewing(channel, forget), topics: topicsOf(alerts, definition.name) }];
   });
 };
 

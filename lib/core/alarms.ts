@@ -150,6 +150,24 @@ const WATCHING: readonly Draft[] = [
     meaning: "The notifier has made no good pass for five minutes: what is to be told waits.",
     remedy: "Read the log of belfry-notifier, and `belfry list` meanwhile; nothing that waits is lost.",
   },
+  {
+    key: "alerts-failing",
+    metrics: counted("AlertDeliveriesFailed"),
+    minutes: 5,
+    times: 3,
+    meaning: "For a quarter of an hour a channel has not taken what it is told; it is tried on.",
+    remedy:
+      "`belfry alerts` names the channel and its answer; when it is mended, try it with `belfry alert test`.",
+  },
+  {
+    key: "alerts-undelivered",
+    topic: "page",
+    pastNotifier: true,
+    metrics: counted("AlertsUndelivered"),
+    meaning: "An alert has reached nobody: no channel hears of its topic, or one did not take it for a week.",
+    remedy:
+      "`belfry alerts` shows it; name a channel under `alerts` in belfry.config.ts, or mend the one there is.",
+  },
 ];
 
 const SCHEDULES: readonly Draft[] = [

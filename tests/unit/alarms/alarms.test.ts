@@ -18,6 +18,7 @@ test("only what has to be mended at once wakes somebody", () => {
     "failures-in-a-row",
     "watchdog-silent",
     "notifier-silent",
+    "alerts-undelivered",
     "schedules-dropped",
     "dispatch-failures",
   ]);
@@ -27,9 +28,10 @@ test("silence is an alarm where something must speak each minute, and nowhere el
   const alarms = alarmsFor("default");
   const silent = alarms.filter(({ missing }) => missing === "breaching").map(({ key }) => key);
   expect(silent).toEqual(["watchdog-silent", "notifier-silent"]);
-  // The one that cannot tell is told of without it.
+  // What cannot tell, or has not, is told of without it.
   expect(alarms.filter(({ pastNotifier }) => pastNotifier).map(({ key }) => key)).toEqual([
     "notifier-silent",
+    "alerts-undelivered",
   ]);
 });
 

@@ -1,4 +1,4 @@
-import { type MemoryTable, memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
+import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
 import { type DeliverDeps, deliver, type Route } from "../../../lib/app/deliver.ts";
 import { putAlert } from "../../../lib/app/outbox.ts";
 import type { Alert } from "../../../lib/core/alert.ts";
@@ -6,6 +6,7 @@ import { alertKey } from "../../../lib/core/items.ts";
 import { type Delivery, deliveryIn } from "../../../lib/core/outbox.ts";
 import type { Item } from "../../../lib/core/write.ts";
 import type { Channel, SendAnswer } from "../../../lib/ports/channel.ts";
+import type { Table } from "../../../lib/ports/table.ts";
 import { msOf } from "../../support/path.ts";
 
 export const taken: SendAnswer = { kind: "taken" };
@@ -43,7 +44,7 @@ export const onNotify = ({ channel }: Receiver): Route => ({ channel, topics: ["
 export const onPage = ({ channel }: Receiver): Route => ({ channel, topics: ["page"] });
 
 export interface OutboxSetup {
-  readonly table: MemoryTable;
+  readonly table: Table;
   readonly notices: { readonly code: string; readonly fields: { readonly [name: string]: unknown } }[];
   nowMs: number;
   readonly deps: DeliverDeps;
@@ -56,10 +57,9 @@ export interface OutboxSetup {
 
 export const setupOutbox = (
   routes: readonly Route[],
-  options: Pick<DeliverDeps, "quietHours"> & { readonly now?: string } = {},
+  options: Pick<DeliverDeps, "quietHours"> & { readonly now?: string; readonly table?: Table } = {},
 ): OutboxSetup => {
-  const { now = "2026-10-08T02:00:00Z", ...rest } = options;
-  const table = memoryTable();
+  const { now = "2026-10-08T02:00:00Z", table = memoryTable(), ...rest } = options;
   const notices: OutboxSetup["notices"] = [];
   let tokens = 0;
   const setup: OutboxSetup = {
