@@ -9,6 +9,7 @@ import { recordingFaults } from "./records.ts";
 import { repairingFaults } from "./repairs.ts";
 import { requestFaults } from "./requests.ts";
 import { runFaults } from "./runs.ts";
+import { seriesFaults } from "./series.ts";
 
 export const FAULTS = [
   ...runFaults,
@@ -22,4 +23,5 @@ export const FAULTS = [
   ...repairingFaults,
   ...requestFaults,
   ...notifyingFaults,
+  ...seriesFaults,
 ];

@@ -47,6 +47,12 @@ const recordFaults = faultsIn("lib/app/record.ts", [
     "the lock lists what is over",
   ],
   [
+    "the next run of a series is left to the watchdog",
+    '  if (answer.item?.["series"] !== undefined) await runOfSeriesEnded(deps, visit.job, answer.item);\n',
+    "",
+    "a run that ends hands out the next",
+  ],
+  [
     "the message of a stale result is deleted",
     '  await deps.table.write(countStaleResult(holding.occurrence));\n  return { kind: "return" };',
     '  await deps.table.write(countStaleResult(holding.occurrence));\n  return { kind: "delete" };',

@@ -1,17 +1,20 @@
 import { expect, test } from "vitest";
 import { planBackfill, startBackfill } from "../../../lib/app/backfill.ts";
 import { stopSeriesByHand } from "../../../lib/app/begin-series.ts";
+import { retryRun } from "../../../lib/app/operator.ts";
+import { retryDead } from "../../../lib/app/retry-dead.ts";
 import { readSeries } from "../../../lib/app/series.ts";
 import { seriesView } from "../../../lib/app/series-view.ts";
 import { watch } from "../../../lib/app/watch.ts";
 import { slotKeyOf } from "../../../lib/core/identity.ts";
-import { runKey, SERIES_KEY, seriesKey } from "../../../lib/core/items.ts";
+import { badKeyOf, badMonthOf, runKey, SERIES_KEY, seriesKey } from "../../../lib/core/items.ts";
 import type { JobDefinition } from "../../../lib/core/job.ts";
+import { handOut, settleRun } from "../../../lib/core/series.ts";
 import { DAY_MS, MINUTE_MS } from "../../../lib/core/time.ts";
 import type { Key } from "../../../lib/core/write.ts";
 import { definition } from "../../support/definitions.ts";
 import { oneByOne } from "../../support/one-by-one.ts";
-import { at, failure, msOf, type Setup, setup } from "../../support/path.ts";
+import { at, failure, msOf, onRun, type Setup, setup } from "../../support/path.ts";
 
 const NOW = "2026-10-08T12:00:00Z";
 const daily = (changes: Partial<JobDefinition> = {}) =>
@@ -305,6 +308,7 @@ test("so short before a live slot that a run could be in its way, a job that run
 
 test.each([
   ["allows overlap", { overlap: "allow" } as const],
+  ["has a lock with several places", { overlap: { max: 2, whenFull: "skip" } } as const],
   ["has slots closer than twice its timeout", { timeoutMs: 12 * 60 * MINUTE_MS } as const],
 ])("a job that %s is handed runs at any time", async (_, changes) => {
   const { env, range, slots } = make(daily(changes));
@@ -318,10 +322,12 @@ test("a deploy that changes the schedule stops a backfill: it fires nothing that
   await startBackfill(env.deps, range);
   const changed = daily({ schedules: ["* * * * *"] });
   const after = setup({ now: NOW, jobs: [changed], table: env.table, name: "new" });
+  after.handle(() => ({ kind: "returned" }));
+  await after.work(env.lastSent());
+  expect(after.sent).toEqual([]);
   await watch(after.deps);
   await drain();
-  expect(slots()).toEqual(["10-01"]);
-  await watch(after.deps);
+  expect([...slots(), ...after.sent]).toEqual(["10-01"]);
   expect(await readSeries(after.deps, NAME)).toMatchObject({
     state: "stopped",
     reason: "the schedule of its job changed",
@@ -485,9 +491,43 @@ test("places that a dead process took are given back, though not while it may st
   expect(await registry()).toMatchObject({ "p#default": 0 });
 });
 
+test("places of a backfill whose process died at its end are given back by the next pass", async () => {
+  const { env, range, drain, series, registry } = make();
+  await watch(env.deps);
+  env.pass("write", onRegistry);
+  env.fail("write", "down", onRegistry);
+  await startBackfill(env.deps, range);
+  await drain();
+  expect([await series(), await registry()]).toMatchObject([{ state: "done" }, { "p#default": 1 }]);
+  await watch(env.deps);
+  expect(await registry()).toMatchObject({ "p#default": 0 });
+});
+
+test("a long row of slots that are done is passed over, each counted once", async () => {
+  const { env, job, range, drain, series } = make(daily({ overlap: "allow", schedules: ["0 * * * *"] }));
+  const fromMs = msOf("2026-09-01T00:00:00Z");
+  for (let hour = 0; hour < 220; hour++) {
+    const slotKey = slotKeyOf(fromMs + hour * 60 * MINUTE_MS);
+    await env.put(runKey({ subject: job.subject, slotKey }), {
+      st: "succeeded",
+      ep: 1,
+      claimedAtMs: env.now(),
+    });
+  }
+  await startBackfill(env.deps, { ...range, fromMs, toMs: fromMs + 250 * 60 * MINUTE_MS });
+  await drain();
+  expect(env.attempts).toHaveLength(30);
+  expect(await series()).toMatchObject({
+    state: "done",
+    total: 250,
+    left: 220,
+    asked: 30,
+    ended: { succeeded: 30 },
+  });
+});
+
 test("a late hand-out of an older backfill of the same range changes nothing of the new one", async () => {
   const { env, job, range, series } = make();
-  const { handOut } = await import("../../../lib/core/series.ts");
   await startBackfill(env.deps, range);
   const older = await series();
   if (older === undefined) throw new Error("no series");
@@ -500,6 +540,198 @@ test("a late hand-out of an older backfill of the same range changes nothing of 
     { runs: [], cursor: slotKeyOf(range.toMs), left: 0, token: "late", nowMs: env.now() },
   );
   expect(await env.table.write(late)).toMatchObject({ written: false });
+});
+
+// What others do between the steps of a series.
+
+test("a slot that somebody runs by hand between the look and the ask is left to them", async () => {
+  const { env, range, slots, series } = make(daily({ overlap: "allow" }));
+  env.meanwhile("write", onRun, () => put(env, 1, "queued", { trigger: "manual", fence: 0 }));
+  await startBackfill(env.deps, range);
+  expect(slots()).toEqual(["10-02"]);
+  expect(await env.run(slotOfDay(1))).toMatchObject({ trigger: "manual" });
+  expect(await series()).toMatchObject({ asked: 1, left: 1 });
+});
+
+test("a late ask leaves a run alone that has been retried since, and one that is on its way", async () => {
+  for (const [st, ep] of [
+    ["queued", 2],
+    ["running", 1],
+  ] as const) {
+    const { env, range, slots } = make(daily({ overlap: "allow" }));
+    env.meanwhile("write", onRun, () => put(env, 1, st, { ep, series: "backfill", trigger: "backfill" }));
+    await startBackfill(env.deps, range);
+    expect(slots()).not.toContain("10-01");
+  }
+});
+
+test("of two that hand out the same place one asks for it, and the other for what is next", async () => {
+  const { env, range, slots } = make(daily({ overlap: "allow" }));
+  await watch(env.deps);
+  // Meanwhile somebody else takes the place: the write of the hand-out is refused, and not by our own.
+  env.pass("write", onSeries);
+  env.meanwhile("write", onSeries, async () => {
+    const series = await readSeries(env.deps, NAME);
+    if (series === undefined) throw new Error("no series");
+    const runs = [{ slotKey: slotOfDay(1).slotKey, epoch: 1 }];
+    const cursor = slotOfDay(2).slotKey;
+    await env.table.write(handOut(series, { runs, cursor, left: 0, token: "other", nowMs: env.now() }));
+  });
+  await startBackfill(env.deps, range);
+  expect(slots()).toEqual([]);
+  await env.moveBy(3 * MINUTE_MS);
+  await watch(env.deps);
+  expect(slots()).toEqual(["10-01"]);
+});
+
+test("a hand-out whose answer was lost is its own, and is asked for at once", async () => {
+  const { env, range, slots } = make();
+  env.pass("write", onSeries);
+  env.fail("write", "repeated", onSeries);
+  await startBackfill(env.deps, range);
+  expect(slots()).toEqual(["10-01"]);
+});
+
+test("an end that was settled before hands out the next all the same", async () => {
+  const { env, range, slots } = make();
+  await startBackfill(env.deps, range);
+  env.fail("write", "repeated", onSeries);
+  await env.work(env.lastSent());
+  expect(slots()).toEqual(["10-01", "10-02"]);
+});
+
+test("a listed run that nobody asked for is asked for, though not before its process has had the time", async () => {
+  const { env, range, slots } = make(daily({ overlap: "allow" }));
+  await watch(env.deps);
+  await startBackfill(env.deps, range);
+  const series = await readSeries(env.deps, NAME);
+  if (series === undefined) throw new Error("no series");
+  await env.table.write(settleRun(NAME, { slotKey: slotOfDay(1).slotKey, epoch: 1 }, "left"));
+  const runs = [{ slotKey: slotOfDay(2).slotKey, epoch: 1 }];
+  const listed = { runs, cursor: slotOfDay(3).slotKey, left: 0, token: "died", nowMs: env.now() };
+  await env.table.write(handOut(series, listed));
+  await watch(env.deps);
+  expect(slots()).toEqual(["10-01"]);
+  await env.moveBy(2 * MINUTE_MS);
+  await watch(env.deps);
+  expect(slots()).toContain("10-02");
+});
+
+test("one that was listed and not asked for when somebody stopped the backfill is not run", async () => {
+  const { env, job, range, slots, view } = make(daily({ overlap: "allow" }));
+  await watch(env.deps);
+  env.fail("write", "down", onRun);
+  await startBackfill(env.deps, range).catch(() => undefined);
+  await stopSeriesByHand(env.deps, job, "backfill");
+  await env.moveBy(2 * MINUTE_MS);
+  await watch(env.deps);
+  expect(slots()).toEqual([]);
+  expect(await view()).toMatchObject({ state: "stopped", asked: 0, left: 1 });
+});
+
+test("a run that somebody retries while its series waits for it is theirs, and the series goes on", async () => {
+  const { env, job, range, slots, view } = make(daily({ overlap: "allow" }));
+  await watch(env.deps);
+  await startBackfill(env.deps, range);
+  await env.put(runKey(slotOfDay(1)), { st: "dead" });
+  await retryRun(env.deps, { job, occurrence: slotOfDay(1) });
+  expect(await env.run(slotOfDay(1))).not.toHaveProperty("series");
+  await watch(env.deps);
+  expect(slots().at(-1)).toBe("10-02");
+  expect(await view()).toMatchObject({
+    asked: 1,
+    left: 1,
+    outstanding: [{ runId: "daily~20261002T020000Z" }],
+  });
+});
+
+test("a series that cannot be gone on with does not keep the watchdog from the others", async () => {
+  const other = definition({ name: "other", schedules: ["0 3 * * *"], overlap: "allow" });
+  const { env, range, slots } = make(daily({ overlap: "allow" }), [other]);
+  await watch(env.deps);
+  await startBackfill(env.deps, range);
+  await startBackfill(env.deps, { ...range, job: other });
+  await env.put(runKey(slotOfDay(1)), { st: "succeeded" });
+  await env.put(runKey(at("other", "2026-10-01T03:00:00Z")), { st: "succeeded" });
+  env.fail("get", "down", onSeries);
+  await expect(watch(env.deps)).rejects.toThrow("get is down");
+  expect(slots()).toEqual(["10-01", "10-01", "10-02"]);
+});
+
+test("an open backfill that nobody lists is listed again by whoever takes it up", async () => {
+  const { env, range, registry } = make();
+  await startBackfill(env.deps, range);
+  await env.table.write({
+    key: SERIES_KEY,
+    changes: [
+      { kind: "remove", path: "s#backfill#daily" },
+      { kind: "set", path: "p#default", value: 0 },
+    ],
+  });
+  await startBackfill(env.deps, range);
+  expect(await registry()).toMatchObject({ "p#default": 1, "s#backfill#daily": { pool: "default" } });
+});
+
+test("runs that are dead are retried a few at a time, each once, and those that die from then on are not", async () => {
+  const job = daily({ overlap: "allow", retry: { ...daily().retry, retries: 0 } });
+  const { env, drain } = make(job);
+  env.handle(() => failure());
+  for (const day of [1, 2, 3, 4, 5, 6, 7]) {
+    const atMs = env.now() - day * 1_000;
+    await put(env, day, "dead", { badMonth: badMonthOf(atMs), badKey: badKeyOf(atMs, slotOfDay(day)) });
+  }
+  await put(env, 8, "missed", { badMonth: "2026-10", badKey: badKeyOf(env.now() - 1, slotOfDay(8)) });
+  const series = await retryDead(env.deps, job);
+  expect(series).toMatchObject({ kind: "retry", total: 7, parallel: 5, asked: 5 });
+  expect(env.sent).toHaveLength(5);
+  await drain();
+  expect(env.attempts).toHaveLength(7);
+  expect(await readSeries(env.deps, { subject: "daily", kind: "retry" })).toMatchObject({
+    state: "done",
+    asked: 7,
+    ended: { dead: 7 },
+  });
+  expect(await env.run(slotOfDay(1))).toMatchObject({ st: "dead", ep: 2 });
+  expect(await env.run(slotOfDay(8))).toMatchObject({ st: "missed", ep: 1 });
+});
+
+test("dead runs of three months, and of more than a page, are all found, and those of other jobs left", async () => {
+  const job = daily({ overlap: "allow" });
+  const other = definition({ name: "other", overlap: "allow" });
+  const { env, drain } = make(job, [other]);
+  const slotMs = (n: number) => msOf("2026-08-01T00:00:00Z") + n * 12 * 60 * MINUTE_MS;
+  const dead = async (subject: string, n: number) => {
+    const occurrence = { subject, slotKey: slotKeyOf(slotMs(n)) };
+    const bad = { badMonth: badMonthOf(slotMs(n)), badKey: badKeyOf(slotMs(n), occurrence) };
+    await env.put(runKey(occurrence), {
+      st: "dead",
+      ep: 1,
+      trigger: "schedule",
+      claimedAtMs: env.now(),
+      ...bad,
+    });
+  };
+  for (let n = 0; n < 120; n++) await dead("daily", n);
+  for (let n = 0; n < 120; n++) await dead("other", n);
+  expect(await retryDead(env.deps, job)).toMatchObject({ total: 120 });
+  await drain();
+  expect(env.attempts).toHaveLength(120);
+  expect(new Set(env.attempts.map(({ request }) => request.job))).toEqual(new Set(["daily"]));
+});
+
+test("a retry of dead runs that goes on is taken up, one that stops is refused, and none is begun for none", async () => {
+  const job = daily({ overlap: "allow" });
+  const { env } = make(job);
+  expect(await retryDead(env.deps, job)).toBeUndefined();
+  for (const day of [1, 2]) {
+    const atMs = env.now() - day * 1_000;
+    await put(env, day, "dead", { badMonth: badMonthOf(atMs), badKey: badKeyOf(atMs, slotOfDay(day)) });
+  }
+  const first = await retryDead(env.deps, job, 1);
+  expect(await retryDead(env.deps, job, 1)).toMatchObject({ id: first?.id, asked: 1 });
+  await stopSeriesByHand(env.deps, job, "retry");
+  await expect(retryDead(env.deps, job)).rejects.toMatchObject({ code: "in_flight" });
+  await expect(retryDead(env.deps, job, 10)).rejects.toMatchObject({ code: "too_parallel" });
 });
 
 test("a pass without backfills reads one item for them", async () => {
