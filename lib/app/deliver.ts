@@ -10,6 +10,7 @@ import {
   markFailed,
   markTold,
   readAlert,
+  setAside,
 } from "../core/outbox.ts";
 import { isQuiet, type QuietHours } from "../core/quiet-hours.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../core/time.ts";
@@ -66,24 +67,37 @@ type Settled = ReadonlyMap<string, Set<string>>;
  * @throws whatever a channel's part of the pass met, after all others have had theirs
  */
 export const deliver = async (deps: DeliverDeps): Promise<void> => {
-  const items = await waitingAlerts(deps);
-  const alerts = items.map(readAlert);
-  const settled: Settled = new Map(alerts.map(({ id }) => [id, new Set()]));
+  const waiting = await readWaiting(deps);
+  const settled: Settled = new Map(waiting.map(({ alert }) => [alert.id, new Set()]));
   const parts = await Promise.allSettled(
-    deps.routes.map(async (route) => {
-      const errands = items.flatMap((item, i): Errand[] => {
-        const alert = alerts[i];
-        if (alert === undefined || !route.topics.includes(alert.topic)) return [];
-        return [{ alert, delivery: deliveryIn(item, route.channel.name) }];
-      });
-      await deliverTo(deps, route.channel, { errands, settled });
+    deps.routes.map(async ({ channel, topics }) => {
+      const errands = waiting
+        .filter(({ alert }) => topics.includes(alert.topic))
+        .map(({ alert, item }): Errand => ({ alert, delivery: deliveryIn(item, channel.name) }));
+      await deliverTo(deps, channel, { errands, settled });
     }),
   );
-  for (const alert of alerts) await close(deps, alert, settled.get(alert.id));
+  for (const { alert } of waiting) await close(deps, alert, settled.get(alert.id));
   const failures = parts.flatMap((part) => (part.status === "rejected" ? [part.reason] : []));
   if (failures.length === 1) throw failures[0];
   if (failures.length > 1)
     throw new AggregateError(failures, `${failures.length} channels of this pass failed`);
+};
+
+/** One that cannot be read must not keep the others from people. */
+const readWaiting = async (
+  deps: DeliverDeps,
+): Promise<readonly { readonly alert: Alert; readonly item: Item }[]> => {
+  const read: { alert: Alert; item: Item }[] = [];
+  for (const item of await waitingAlerts(deps)) {
+    const alert = readAlert(item);
+    if (alert !== undefined) read.push({ alert, item });
+    else {
+      await deps.table.write(setAside(item, deps.clock.nowMs()));
+      deps.journal.notice("error", "alert-untold", { alert: String(item["pk"]), why: "it cannot be read" });
+    }
+  }
+  return read;
 };
 
 const waitingAlerts = async ({ table }: DeliverDeps): Promise<readonly Item[]> => {

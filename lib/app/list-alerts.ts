@@ -1,4 +1,4 @@
-import type { AlertKind, AlertTopic } from "../core/alert.ts";
+import type { Alert, AlertKind, AlertTopic } from "../core/alert.ts";
 import { ANY_ALERT, alertMonthOf, RETENTION_MS, WAITING_ALERTS } from "../core/items.ts";
 import { deliveriesIn, readAlert } from "../core/outbox.ts";
 import { DAY_MS, shortIsoOf } from "../core/time.ts";
@@ -27,8 +27,13 @@ export interface AlertView {
   }[];
 }
 
-const viewOf = (item: Item): AlertView => {
-  const { id, topic, kind, atMs, job, runId, reason } = readAlert(item);
+const viewsOf = (item: Item): readonly AlertView[] => {
+  const alert = readAlert(item);
+  return alert === undefined ? [] : [viewOf(item, alert)];
+};
+
+const viewOf = (item: Item, alert: Alert): AlertView => {
+  const { id, topic, kind, atMs, job, runId, reason } = alert;
   return {
     id,
     topic,
@@ -70,5 +75,5 @@ export const makeListAlerts =
     return found
       .sort((a, b) => (keyOf(a) < keyOf(b) ? 1 : -1))
       .slice(0, limit)
-      .map(viewOf);
+      .flatMap(viewsOf);
   };

@@ -53,7 +53,7 @@ const hopsOf = async (deps: TestAlertDeps, topic: AlertTopic, id: string): Promi
   const present = channels.filter((channel) => typeof channel === "string");
   const item = await decided(deps, id, present);
   if (item === undefined) {
-    const why = `it has made no alert within ${WAIT_MS / SECOND_MS} seconds; the log of belfry-notifier may say why`;
+    const why = `it has made no alert within ${WAIT_MS / SECOND_MS} seconds: the alarm may ring already, or the log of belfry-notifier says why`;
     return [
       { name: bell.name, ok: true },
       { name: "notifier", ok: false, why },

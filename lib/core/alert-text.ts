@@ -1,4 +1,4 @@
-import type { Alert } from "./alert.ts";
+import type { Alert, AlertKind } from "./alert.ts";
 import { trimmed } from "./json-safe.ts";
 import { wallText } from "./schedule/calendar.ts";
 import { parseZone } from "./schedule/zone.ts";
@@ -19,54 +19,50 @@ export interface AlertText {
   readonly link?: string;
 }
 
-const times = (count: number): string => (count === 1 ? "once" : `${count} times`);
+type What = string | ((alert: Alert) => string);
 
-const whatOf = ({ kind, count, alarm }: Alert): string => {
-  switch (kind) {
-    case "failed":
-      return "failed";
-    case "failing":
-      return count === undefined ? "keeps failing" : `failed ${times(count)} in a row`;
-    case "late":
-      return "has not started in time";
-    case "missed":
-      return count === undefined || count === 1 ? "was missed" : `missed ${count} slots`;
-    case "stuck":
-      return "is stuck: its worker gives no sign of life";
-    case "overrun":
-      return "runs longer than it should";
-    case "slow":
-      return "was slow";
-    case "parked":
-      return "waits for a person to decide";
-    case "paused":
-      return "is paused";
-    case "flapping":
-      return "fails and recovers again and again";
-    case "reminder":
-      return "is still not well";
-    case "recovered":
-      return "is well again";
-    case "alarm":
-      return `alarm ${alarm ?? ""}`.trimEnd();
-    case "alarm-over":
-      return `alarm is over ${alarm ?? ""}`.trimEnd();
-    case "watchdog-back":
-      return "the watchdog is back";
-    case "test":
-      return "test alert";
-  }
+const WHAT: { readonly [kind in AlertKind]: What } = {
+  failed: "failed",
+  failing: ({ count }) => (count === undefined ? "keeps failing" : `failed ${count} times in a row`),
+  late: "is late",
+  missed: ({ count = 1 }) => (count === 1 ? "was missed" : `missed ${count} slots`),
+  stuck: "is stuck: its worker gives no sign of life",
+  overrun: "runs longer than it should",
+  slow: "was slow",
+  parked: "waits for a person to decide",
+  paused: "is paused",
+  flapping: "fails and recovers again and again",
+  reminder: "is still not well",
+  recovered: "is well again",
+  alarm: ({ alarm }) => (alarm === undefined ? "alarm" : `alarm ${alarm}`),
+  "alarm-over": ({ alarm }) => (alarm === undefined ? "alarm is over" : `alarm is over: ${alarm}`),
+  "watchdog-back": "the watchdog is back",
+  test: "test alert",
+};
+
+/** A kind that a later version has stored is told by its name. */
+const whatOf = (alert: Alert): string => {
+  const what: What = WHAT[alert.kind] ?? alert.kind;
+  return typeof what === "string" ? what : what(alert);
 };
 
 /** Is it good news, which ends what was told before? */
 export const endsTrouble = ({ kind }: Alert): boolean => kind === "recovered" || kind === "alarm-over";
 
+/** An alert is told though its zone is not known here, as after a roll-back of Node's zones. */
+const offsetMs = (timezone: string, atMs: number): number | undefined => {
+  try {
+    return parseZone(timezone).offsetAt(atMs);
+  } catch {
+    return undefined;
+  }
+};
+
 /** `2026-10-08 10:00 Asia/Shanghai (2026-10-08T02:00:00Z)` */
 export const bothClocks = (atMs: number, timezone = "UTC"): string => {
   const iso = shortIsoOf(atMs);
-  return timezone === "UTC"
-    ? iso
-    : `${wallText(atMs + parseZone(timezone).offsetAt(atMs))} ${timezone} (${iso})`;
+  const offset = timezone === "UTC" ? undefined : offsetMs(timezone, atMs);
+  return offset === undefined ? iso : `${wallText(atMs + offset)} ${timezone} (${iso})`;
 };
 
 /** Undefined where the link wants something that the alert does not have. */
@@ -91,7 +87,8 @@ export const alertText = (alert: Alert, context: TextContext): AlertText => {
   const link = linkOf(alert, context);
   const facts: readonly (readonly [string, string | undefined])[] = [
     ["Why", reason],
-    ["Error", error && `${error.name}: ${error.message}`],
+    // The reason mostly ends with it.
+    ["Error", error && !reason.includes(error.message) ? `${error.name}: ${error.message}` : undefined],
     ["Slot", slotMs === undefined ? undefined : bothClocks(slotMs, timezone)],
     ["Run", runId],
     ["At", bothClocks(atMs, timezone)],

@@ -51,7 +51,24 @@ export const storeAlert = (alert: Alert): Write => ({
   ],
 });
 
-export const readAlert = (item: Item): Alert => JSON.parse(String(item["alert"])) as Alert;
+/** Undefined for what this version cannot read. */
+export const readAlert = (item: Item): Alert | undefined => {
+  try {
+    const value: unknown = JSON.parse(String(item["alert"]));
+    return isRecord(value) && typeof value["id"] === "string" && typeof value["reason"] === "string"
+      ? (value as unknown as Alert)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Takes an alert that nobody can read out of the way of the others. */
+export const setAside = ({ pk, sk }: Item, nowMs: number): Write => ({
+  key: { pk: String(pk), sk: String(sk) },
+  condition: equals("badMonth", WAITING_ALERTS),
+  changes: [set("badMonth", alertMonthOf(nowMs))],
+});
 
 /** How far a channel is with an alert. */
 export interface Delivery {

@@ -77,7 +77,7 @@ export const liveStack = async (options: SetupOptions) => {
       env.table
         .items()
         .filter(({ pk }) => String(pk).startsWith("A#"))
-        .map(readAlert)
+        .flatMap((item) => readAlert(item) ?? [])
         .sort((left, right) => left.atMs - right.atMs || (left.id < right.id ? -1 : 1)),
   };
 };

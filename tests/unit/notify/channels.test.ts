@@ -146,6 +146,21 @@ test.each(CHATS)("$kind: a secret that is no https address is named, and not sho
   await expect(channel.send([alert])).rejects.toThrow(/^the secret URL holds no https address$/);
 });
 
+test("an error that the reason tells already is not told twice", async () => {
+  const [slack] = CHATS;
+  if (slack === undefined) throw new TypeError("no chat");
+  const { receiver, channel } = await onReceiver(slack);
+  await channel.send([
+    {
+      ...alert,
+      reason: "the run is dead: TypeError: no rows",
+      error: { name: "TypeError", message: "no rows" },
+    },
+  ]);
+  expect(bodyAt(receiver)["text"]).toContain("Why: the run is dead: TypeError: no rows");
+  expect(bodyAt(receiver)["text"]).not.toContain("Error: TypeError");
+});
+
 test("Slack's control characters are escaped, and line ends of an error do not break its line", async () => {
   const [slack] = CHATS;
   if (slack === undefined) throw new TypeError("no chat");

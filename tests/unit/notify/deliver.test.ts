@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { deliver } from "../../../lib/app/deliver.ts";
-import { ANY_ALERT, WAITING_ALERTS } from "../../../lib/core/items.ts";
+import { ANY_ALERT, alertKey, WAITING_ALERTS } from "../../../lib/core/items.ts";
+import { set } from "../../../lib/core/write.ts";
 import { away, makeReceiver, onNotify, onPage, refusal, setupOutbox, taken } from "./setup.ts";
 
 const SECOND_MS = 1_000;
@@ -218,4 +219,17 @@ test("an index that is behind by minutes does not make an alert be told again", 
   outbox.nowMs += 10 * MINUTE_MS;
   await deliver({ ...outbox.deps, table: { ...outbox.table, query: async () => before } });
   expect(chat.heard).toEqual([["a"]]);
+});
+
+test("an alert that nobody can read is set aside and said, and the others are told", async () => {
+  const chat = makeReceiver("chat");
+  const outbox = setupOutbox([onNotify(chat)]);
+  await outbox.put("a");
+  await outbox.put("b");
+  await outbox.table.write({ key: alertKey("a"), changes: [set("alert", "{")] });
+  await outbox.pass();
+  await outbox.pass(MINUTE_MS);
+  expect(chat.heard).toEqual([["b"]]);
+  expect(outbox.notices.filter(({ code }) => code === "alert-untold")).toHaveLength(1);
+  expect((await outbox.item("a"))?.["badMonth"]).toBe("A#2026-10");
 });

@@ -28,7 +28,7 @@ test("a long error is cut, so that no alert is too large for a chat", async () =
   const table = memoryTable();
   await putAlert(table, { ...alert, error: { name: "Error", message: "x".repeat(100_000) } });
   const [item] = await waiting(table);
-  const message = item && readAlert(item).error?.message;
+  const message = item && readAlert(item)?.error?.message;
   expect(message).toMatch(/^x{900,}… \[trimmed: 100000 bytes\]$/);
   expect(Buffer.byteLength(message ?? "")).toBeLessThanOrEqual(1_000);
 });
