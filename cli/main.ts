@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { InvalidInput } from "../lib/core/errors.ts";
+import { addAlarms } from "./commands/alarms.ts";
 import { addAlert, addAlerts } from "./commands/alerts.ts";
 import { addBackfill } from "./commands/backfill.ts";
 import { addCancel } from "./commands/cancel.ts";
@@ -37,6 +38,7 @@ const VERBS = [
   addMute,
   addUnmute,
   addAlerts,
+  addAlarms,
   addAlert,
   addSimulate,
   addNew,

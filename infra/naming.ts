@@ -33,6 +33,8 @@ export const dispatchFailuresName = (deployment: Deployment): string =>
 export const scheduleGroupName = (deployment: Deployment, group: "jobs" | "watchdog"): string =>
   `${prefixOf(deployment)}-${group}`;
 
+export const dashboardName = prefixOf;
+
 /**
  * Of SNS: `alarms` from CloudWatch to the notifier, `page` from CloudWatch to people where the notifier cannot tell, and
  * one for each e-mail channel, from the notifier to its addresses.

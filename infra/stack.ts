@@ -3,6 +3,7 @@ import type { Manifest } from "../lib/core/job.ts";
 import { jobList } from "../lib/core/job-list.ts";
 import { alarmResources } from "./alarms.ts";
 import { getArn, type Resources, ref, type Value } from "./cloudformation.ts";
+import { dashboardResources } from "./dashboard.ts";
 import { type FunctionSpec, functionResources, functionSpecs } from "./functions.ts";
 import { type Deployment, functionKey, functionLogicalId } from "./naming.ts";
 import { poolMappings } from "./pools.ts";
@@ -42,6 +43,7 @@ export const makeStack = ({ deployment, manifest, nowMs, otherResources = 0 }: S
     ...poolMappings(manifest),
     ...topicResources(deployment, manifest.alerts ?? NO_ALERTS),
     ...alarmResources(deployment, manifest),
+    ...dashboardResources(deployment, manifest),
   };
   const jobs = jobList(manifest, deployment.stage);
   // Two for each function.

@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import type { JobSummary } from "../../lib/app/list-jobs.ts";
-import type { JobsAnswer } from "../../lib/inbound/operate/answers.ts";
+import type { AlarmsAnswer, JobsAnswer } from "../../lib/inbound/operate/answers.ts";
 import { connect } from "../client.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { note, printJson, printLines, tableLines } from "../output.ts";
 import { localText } from "../times.ts";
 import { addVerb, type CommonOptions, ending } from "../verb.ts";
+import { alarmLine } from "./alarms.ts";
 
 const HEADINGS = ["JOB", "HEALTH", "SCHEDULE", "ZONE", "NEXT (ZONE)", "NEXT (UTC)", "LAST OUTCOME"];
 
@@ -35,10 +36,16 @@ const rowOf = (job: JobSummary): readonly string[] => {
 };
 
 const list = async (options: CommonOptions): Promise<ExitCode> => {
-  const { jobs } = await connect(options).get<JobsAnswer>("/v1/jobs");
-  if (options.json) printJson(jobs);
-  else if (jobs.length === 0) note("there are no jobs: each file in jobs/ is one");
+  const operate = connect(options);
+  const { jobs } = await operate.get<JobsAnswer>("/v1/jobs");
+  if (options.json) {
+    printJson(jobs);
+    return EXIT.done;
+  }
+  if (jobs.length === 0) note("there are no jobs: each file in jobs/ is one");
   else printLines(tableLines(HEADINGS, jobs.map(rowOf)));
+  // Those of a stage are in CloudWatch.
+  if (options.stage === undefined) printLines([alarmLine(await operate.get<AlarmsAnswer>("/v1/alarms"))]);
   return EXIT.done;
 };
 

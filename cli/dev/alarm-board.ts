@@ -1,4 +1,4 @@
-import type { AlarmDefinition, Measured } from "../../lib/core/alarm.ts";
+import type { AlarmDefinition, Measured, RingingAlarm } from "../../lib/core/alarm.ts";
 import { type AlarmState, lookBackMs, metricId, type Point, stateOf } from "../../lib/core/alarm-state.ts";
 
 /** One measurement, on its way from the process that made it. */
@@ -18,11 +18,6 @@ export interface AlarmChange {
   readonly from: AlarmState | undefined;
   readonly to: AlarmState;
   readonly atMs: number;
-}
-
-export interface Ringing {
-  readonly alarm: AlarmDefinition;
-  readonly sinceMs: number;
 }
 
 /** In minutes, as the deployed alarms have it: before a new stack has said anything, its silence is no news. */
@@ -75,8 +70,8 @@ export class AlarmBoard {
     });
   }
 
-  ringing(): readonly Ringing[] {
-    return this.#alarms.flatMap((alarm): Ringing[] => {
+  ringing(): readonly RingingAlarm[] {
+    return this.#alarms.flatMap((alarm): RingingAlarm[] => {
       const known = this.#states.get(alarm.key);
       return known?.state === "alarm" ? [{ alarm, sinceMs: known.sinceMs }] : [];
     });

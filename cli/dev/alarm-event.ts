@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { alarmName } from "../../lib/core/alarm.ts";
 import type { AlarmState } from "../../lib/core/alarm-state.ts";
+import { ruleText } from "../../lib/core/alarm-text.ts";
 import { isoOf } from "../../lib/core/time.ts";
 import type { AlarmChange } from "./alarm-board.ts";
 import { ACCOUNT_ID, REGION, SERVICE, STAGE } from "./resources.ts";
@@ -10,11 +11,8 @@ const STATES: { readonly [state in AlarmState]: string } = { ok: "OK", alarm: "A
 /** `2026-10-08T02:06:00.250+0000`, as CloudWatch writes it. */
 const timeText = (atMs: number): string => isoOf(atMs).replace("Z", "+0000");
 
-const reasonOf = ({ alarm, to }: AlarmChange): string => {
-  const { comparison, datapointsToAlarm, evaluationPeriods, periodS, threshold } = alarm;
-  const rule = `${comparison === "below" ? "below" : "at least"} ${threshold} in ${datapointsToAlarm} of ${evaluationPeriods} periods of ${periodS} s`;
-  return to === "alarm" ? `${rule}` : `no longer ${rule}`;
-};
+const reasonOf = ({ alarm, to }: AlarmChange): string =>
+  `${to === "alarm" ? "" : "no longer "}${ruleText(alarm)}`;
 
 const messageOf = (change: AlarmChange): object => {
   const { alarm, from, to, atMs } = change;

@@ -1,8 +1,9 @@
+import type { RingingAlarm } from "../../lib/core/alarm.ts";
 import { alarmsOf } from "../../lib/core/alarms.ts";
 import type { Manifest } from "../../lib/core/job.ts";
 import { SECOND_MS } from "../../lib/core/time.ts";
 import type { Clock, Timers } from "../../lib/ports/clock.ts";
-import { AlarmBoard, type AlarmChange, type Measurement, type Ringing } from "./alarm-board.ts";
+import { AlarmBoard, type AlarmChange, type Measurement } from "./alarm-board.ts";
 import { measurementsIn } from "./emf-measurements.ts";
 
 export interface AlarmWatchOptions {
@@ -12,7 +13,7 @@ export interface AlarmWatchOptions {
   /** One line for people. */
   readonly say: (line: string) => void;
   /** What rings now, and what has changed since the last call; once a minute. */
-  readonly tell: (ringing: readonly Ringing[], changes: readonly AlarmChange[]) => void;
+  readonly tell: (ringing: readonly RingingAlarm[], changes: readonly AlarmChange[]) => void;
 }
 
 export interface AlarmWatch {

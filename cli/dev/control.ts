@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import { systemClock as clock, systemTimers as timers } from "../../lib/adapters/system/system.ts";
 import { composeStack } from "../../lib/compose/stack.ts";
-import type { Measured, WatchedQueue } from "../../lib/core/alarm.ts";
+import type { Measured, RingingAlarm, WatchedQueue } from "../../lib/core/alarm.ts";
 import type { Manifest } from "../../lib/core/job.ts";
 import { EMBEDDED_ALARM_MINUTE_MS } from "../../lib/core/settings.ts";
 import type { Invocation } from "../../lib/inbound/shell.ts";
@@ -53,15 +53,17 @@ interface Room {
   readonly start: ControlStart;
   readonly host: Host;
   readonly clients: Clients;
+  /** As the supervisor said last. */
+  readonly ringing: () => readonly RingingAlarm[];
 }
 
-const versionOf = async ({ start, clients, host }: Room, build: Build): Promise<Version> => {
+const versionOf = async ({ start, clients, host, ringing }: Room, build: Build): Promise<Version> => {
   const manifest = readManifest(build.manifestFile);
   await Promise.all([
     ensureQueues(clients.sqs, start.endpoints.sqs, queueSpecs(manifest)),
     ensureTable(clients.dynamodb),
   ]);
-  const local = { secret: localSecrets(), say: host.note };
+  const local = { secret: localSecrets(), say: host.note, ringing };
   const stack = composeStack(stackConfig(start.endpoints, manifest), manifest, local);
   for (const { name, why } of stack.absentChannels) host.note(`alerts go to no ${name} here: ${why}`);
   return { manifest, stack };
@@ -187,7 +189,8 @@ const schedulerOf = (
  */
 const begin = async (start: ControlStart, host: Host): Promise<Running> => {
   if (host.server === undefined) throw new Error("no socket to listen on came with the start");
-  const room: Room = { start, host, clients: makeClients(start.endpoints) };
+  let ringing: readonly RingingAlarm[] = [];
+  const room: Room = { start, host, clients: makeClients(start.endpoints), ringing: () => ringing };
   let version = await versionOf(room, start.build);
   const dispatcher = dispatcherInvoke(room, () => version);
   const notifier = notifierInvoke(room, () => version);
@@ -210,9 +213,6 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
     timers,
   );
   return {
-    alarms: async ({ events }) => {
-      for (const event of events) notifier.send(event);
-    },
     reload: async (build) => {
       // All that can fail comes first: the old version goes on until the new one is complete.
       const next = await versionOf(room, build);
@@ -225,6 +225,10 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
       mappings = deadLetterMappings(room, version);
       gauge.stop();
       gauge = gaugeOf(room, version);
+    },
+    alarms: async ({ ringing: now, events }) => {
+      ringing = now;
+      for (const event of events) notifier.send(event);
     },
     stop: async () => {
       scheduler.stop();

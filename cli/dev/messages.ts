@@ -1,5 +1,6 @@
+import type { RingingAlarm } from "../../lib/core/alarm.ts";
 import { isRecord } from "../../lib/core/json.ts";
-import type { Measurement, Ringing } from "./alarm-board.ts";
+import type { Measurement } from "./alarm-board.ts";
 import type { Endpoints } from "./environment.ts";
 
 /** One result of the build: what a control or worker process runs. */
@@ -13,7 +14,7 @@ export type Order<Start> =
   | { readonly kind: "start"; readonly start: Start }
   | { readonly kind: "reload"; readonly build: Build }
   /** What rings now, and events for the notifier of what has changed. */
-  | { readonly kind: "alarms"; readonly ringing: readonly Ringing[]; readonly events: readonly object[] }
+  | { readonly kind: "alarms"; readonly ringing: readonly RingingAlarm[]; readonly events: readonly object[] }
   | { readonly kind: "stop" };
 
 /** What a child tells the supervisor. */

@@ -80,7 +80,8 @@ const startAlarms = (
     timers,
     say,
     tell: (ringing, changes) => {
-      const events = [...waiting, ...changes.map(alarmEvent)];
+      const told = changes.filter(({ alarm }) => !alarm.pastNotifier);
+      const events = [...waiting, ...told.map(alarmEvent)];
       waiting = hand({ kind: "alarms", ringing, events }) ? [] : events;
     },
   });

@@ -4,7 +4,7 @@ import { makeOperator } from "../app/operator.ts";
 import { makeRunByHand } from "../app/run-by-hand.ts";
 import { makeSeriesActs } from "../app/series-acts.ts";
 import { makeTestAlert } from "../app/test-alert.ts";
-import { alarmName } from "../core/alarm.ts";
+import { alarmName, type RingingAlarm } from "../core/alarm.ts";
 import { testReason } from "../core/alarm-change.ts";
 import { TEST_ALARM } from "../core/alarms.ts";
 import { channelsOf, NO_ALERTS } from "../core/alert-channels.ts";
@@ -28,11 +28,17 @@ const deployedBell = (config: StackConfig, manifest: Manifest): Bell => {
   };
 };
 
+/** What another stack than a deployed one has in the place of CloudWatch. */
+export interface OwnAlarms {
+  readonly bell: Bell;
+  readonly ringing: () => readonly RingingAlarm[];
+}
+
 /** The router that whoever looks or acts goes through. Who may pass is decided before it. */
 export const operateApp = (
   config: StackConfig,
   manifest: Manifest,
-  bell: Bell = deployedBell(config, manifest),
+  { bell, ringing }: Partial<OwnAlarms> = {},
 ) => {
   const deps = composeDeps(config, manifest);
   return operateRouter({
@@ -41,7 +47,8 @@ export const operateApp = (
     operator: makeOperator(deps),
     series: makeSeriesActs(deps),
     listAlerts: makeListAlerts(deps),
-    testAlert: makeTestAlert({ ...deps, bell }),
+    testAlert: makeTestAlert({ ...deps, bell: bell ?? deployedBell(config, manifest) }),
+    ...(ringing === undefined ? {} : { ringing }),
     jobs: deps.jobs,
     clock: deps.clock,
     report: (error) =>

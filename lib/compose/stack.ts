@@ -9,7 +9,7 @@ import type { Bell } from "../ports/bell.ts";
 import { type LocalAlerts, localRoutes } from "./channels.ts";
 import type { StackConfig } from "./config.ts";
 import { deadLettersFunction, dispatcherFunction, notifierDeps, watchdogFunction } from "./functions.ts";
-import { operateApp } from "./operate.ts";
+import { type OwnAlarms, operateApp } from "./operate.ts";
 
 /** The notifier of the embedded stack, and a test of it: the alert is put into the outbox and told at once. */
 const localNotifier = (config: StackConfig, manifest: Manifest, local: LocalAlerts) => {
@@ -30,10 +30,14 @@ const localNotifier = (config: StackConfig, manifest: Manifest, local: LocalAler
 };
 
 /** Every function of a deployment but its workers, for the embedded stack: the same ones that Lambda runs. */
-export const composeStack = (config: StackConfig, manifest: Manifest, local: LocalAlerts) => {
+export const composeStack = (
+  config: StackConfig,
+  manifest: Manifest,
+  local: LocalAlerts & Pick<OwnAlarms, "ringing">,
+) => {
   const watchdog = watchdogFunction(config, manifest);
   const notifier = localNotifier(config, manifest, local);
-  const operate = operateApp(config, manifest, notifier.bell);
+  const operate = operateApp(config, manifest, { bell: notifier.bell, ringing: local.ringing });
   return {
     dispatcher: dispatcherFunction(config, manifest),
     deadLetters: deadLettersFunction(config, manifest),

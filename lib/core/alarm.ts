@@ -54,6 +54,12 @@ export interface AlarmDefinition extends AlarmRule {
   readonly remedy: string;
 }
 
+/** An alarm that rings now. */
+export interface RingingAlarm {
+  readonly alarm: AlarmDefinition;
+  readonly sinceMs: number;
+}
+
 /** Unique in an account and region, as CloudWatch asks. */
 export const alarmName = (
   { service, stage }: { readonly service: string; readonly stage: string },

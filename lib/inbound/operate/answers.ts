@@ -2,6 +2,7 @@ import type { BackfillPlan } from "../../app/backfill.ts";
 import type { AlertView } from "../../app/list-alerts.ts";
 import type { JobSummary } from "../../app/list-jobs.ts";
 import type { SeriesView } from "../../app/series-view.ts";
+import type { AlarmDefinition } from "../../core/alarm.ts";
 import type { Json } from "../../core/json.ts";
 import type { RunView } from "../../core/run.ts";
 
@@ -10,6 +11,15 @@ import type { RunView } from "../../core/run.ts";
 /** `GET /v1/jobs` */
 export interface JobsAnswer {
   readonly jobs: readonly JobSummary[];
+}
+
+/** `GET /v1/alarms`: those that ring. Null = CloudWatch judges them, and shows them. */
+export interface AlarmsAnswer {
+  readonly alarms: readonly AlarmView[] | null;
+}
+
+export interface AlarmView extends Pick<AlarmDefinition, "key" | "about" | "topic" | "meaning" | "remedy"> {
+  readonly since: string;
 }
 
 /** `GET /v1/runs`. The zones are those of the jobs in the list that still exist. */

@@ -14,6 +14,7 @@ import { isTerminal, type RunView } from "../../core/run.ts";
 import { shortIsoOf } from "../../core/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { addActRoutes } from "./act-routes.ts";
+import { type AlarmDeps, addAlarmRoute } from "./alarm-route.ts";
 import { type AlertDeps, addAlertRoutes } from "./alert-routes.ts";
 import type { AcceptedAnswer, DryRunAnswer, JobsAnswer, RunAnswer, RunsAnswer } from "./answers.ts";
 import { bodyOf } from "./body.ts";
@@ -22,7 +23,7 @@ import { checked, JOB_RUN_QUERY, NEXT_QUERY, RUN_QUERY, RUN_REQUEST, RUNS_QUERY 
 import { addSeriesRoutes } from "./series-routes.ts";
 import { readTime } from "./times.ts";
 
-export interface OperateDeps extends AlertDeps {
+export interface OperateDeps extends AlertDeps, AlarmDeps {
   readonly inspect: Inspect;
   readonly runByHand: (request: RunByHandRequest) => Promise<RunByHandAnswer>;
   readonly operator: Operator;
@@ -164,6 +165,7 @@ export const operateRouter = (deps: OperateDeps): Hono => {
   addActRoutes(app, deps);
   addSeriesRoutes(app, deps);
   addAlertRoutes(app, deps);
+  addAlarmRoute(app, deps);
   app.notFound((context) =>
     answerError(context, new InvalidInput("unknown_route", "there is nothing at this address")),
   );

@@ -19,6 +19,7 @@ import { runOfSeriesEnded } from "../../../lib/app/series.ts";
 import { makeSeriesActs } from "../../../lib/app/series-acts.ts";
 import { storeAside } from "../../../lib/app/side.ts";
 import { makeTestAlert } from "../../../lib/app/test-alert.ts";
+import type { RingingAlarm } from "../../../lib/core/alarm.ts";
 import { testAlert } from "../../../lib/core/alarm-change.ts";
 import { subjectInPartitionKey } from "../../../lib/core/items.ts";
 import type { JobDefinition } from "../../../lib/core/job.ts";
@@ -141,6 +142,7 @@ export const startStack = async () => {
   const inspect = makeInspect({ ...deps, jobs });
   const operator = makeOperator({ ...deps, jobs });
   const series = makeSeriesActs({ ...deps, jobs });
+  const ringing: RingingAlarm[] = [];
   const app = operateRouter({
     inspect,
     runByHand: makeRunByHand(deps),
@@ -150,6 +152,7 @@ export const startStack = async () => {
     clock,
     listAlerts: makeListAlerts(deps),
     testAlert: makeTestAlert({ ...deps, bell: bellOn(deps) }),
+    ringing: () => ringing,
   });
   const key = "a-key-of-this-test-and-of-no-other-place";
   const asked: string[] = [];
@@ -172,6 +175,7 @@ export const startStack = async () => {
   return {
     data,
     table,
+    ringing,
     facts,
     /** Resolves when a path that fits has been asked for, so often. */
     whenAsked: (path: RegExp, times = 1): Promise<void> =>

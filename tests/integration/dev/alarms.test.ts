@@ -19,4 +19,10 @@ test("a killed worker is an error of its function, as it is on Lambda", async ()
   const victim = descendants(dev.child.pid ?? 0).find(({ command }) => command.endsWith("worker.ts"));
   process.kill(victim?.pid ?? 0, "SIGKILL");
   await dev.line(/alarm worker-errors rings/);
+  // Through the notifier, as SNS would bring it; and it is shown until it is over.
+  await dev.line(/alert \(notify\).*worker-errors/);
+  const { body } = await dev.ask("GET", "/v1/alarms");
+  expect(body).toMatchObject({
+    alarms: [{ key: "worker-errors", about: "machinery", topic: "notify", since: expect.any(String) }],
+  });
 }, 60_000);

@@ -211,6 +211,55 @@ test("more metrics than an alarm takes are watched by several", () => {
   expect(throttles.map(([, { Properties }]) => metricsOf(Properties).length)).toEqual([10, 10, 3]);
 });
 
+interface Dashboard {
+  readonly widgets: readonly {
+    readonly x: number;
+    readonly y: number;
+    readonly width: number;
+    readonly height: number;
+    readonly properties: {
+      readonly alarms?: readonly string[];
+      readonly metrics?: readonly (readonly unknown[])[];
+      readonly query?: string;
+    };
+  }[];
+}
+
+const dashboardOf = (stack: Stack): Dashboard => {
+  const body = property(stack.resources["BelfryDashboard"], "DashboardBody") as {
+    readonly "Fn::Sub": string;
+  };
+  return JSON.parse(body["Fn::Sub"]);
+};
+
+test("the dashboard shows every alarm, and graphs of what exists only", () => {
+  const stack = stackOf([daily]);
+  const { widgets } = dashboardOf(stack);
+  const shown = widgets.flatMap(({ properties }) => properties.alarms ?? []);
+  expect(shown.map((arn) => arn.split(":alarm:")[1])).toEqual(ALARMS.map(({ key }) => `notes-prod-${key}`));
+  const names = JSON.stringify([stack.resources, stack.functions]);
+  const lines = widgets.flatMap(({ properties }) => properties.metrics ?? []);
+  expect(lines.length).toBeGreaterThan(20);
+  for (const [namespace, , ...dimensions] of lines)
+    if (namespace !== "Belfry") expect(names).toContain(`"${String(dimensions[1])}"`);
+  const logs = widgets.flatMap(({ properties }) => properties.query?.match(/\/aws\/lambda\/[a-z-]+/g) ?? []);
+  const functions = stack.functions.map(({ name }) => `/aws/lambda/${name}`);
+  expect(logs).toHaveLength(6);
+  for (const log of logs) expect(functions).toContain(log);
+});
+
+test("no two widgets of the dashboard lie on one another, and none leaves the page", () => {
+  const taken = new Set<string>();
+  for (const { x, y, width, height } of dashboardOf(stackOf([daily])).widgets) {
+    expect(x + width).toBeLessThanOrEqual(24);
+    for (let column = x; column < x + width; column++)
+      for (let row = y; row < y + height; row++) {
+        expect(taken).not.toContain(`${column} ${row}`);
+        taken.add(`${column} ${row}`);
+      }
+  }
+});
+
 test("silence right after a first deploy is no alarm", () => {
   const alarms = ofType(stackOf([daily]), "AWS::CloudWatch::Alarm");
   for (const [, { Properties }] of alarms)

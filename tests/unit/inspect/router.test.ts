@@ -110,6 +110,10 @@ test("an occurrence that is done is refused as already done, one that is not ove
   });
 });
 
+test("a deployed stage's alarms are CloudWatch's to show", async () => {
+  expect(await serve().ask("/v1/alarms")).toMatchObject({ status: 200, body: { alarms: null } });
+});
+
 test("a dry run goes through the checks and asks for nothing", async () => {
   const { ask, runTo, requests } = serve();
   expect(await ask(RUNS, { dryRun: true, slot: "2026-10-08T02:00" })).toMatchObject({
