@@ -21,7 +21,9 @@ import type { LogLevel } from "../ports/attempts.ts";
 import type { Journal } from "../ports/journal.ts";
 import { type VirtualTime, virtualTime } from "../simulation/virtual-time.ts";
 import { withEnvironment } from "./environment.ts";
-import { type KillPoint, type Trap, workerProcess } from "./worker.ts";
+import { type PreviousRun, recordPrevious } from "./previous.ts";
+import { type KillPoint, makeTrap, type Trap } from "./trap.ts";
+import { workerProcess } from "./worker.ts";
 
 export interface TestJobOptions {
   /** The job's name where its options give none; default `job`. In a project it is the file's. */
@@ -35,6 +37,8 @@ export interface TestJobOptions {
   readonly input?: Json;
   /** The instant at which the slot is delivered. Default: the slot itself. */
   readonly clock?: Date | string;
+  /** The success of the slot before, for `ctx.previous()`. Default: none. */
+  readonly previous?: PreviousRun;
   /** Variables of the process while the handler runs. Those of the job's own options belong to a deployment. */
   readonly environment?: { readonly [variable: string]: string };
 }
@@ -55,8 +59,14 @@ export interface TestedJob {
   run(): Promise<RunView>;
   /** The same with everything twice: two deliveries, and two workers for each message. */
   deliverTwice(): Promise<RunView>;
-  /** The next worker that comes to this point is killed there, once. */
-  killHere(point: KillPoint): void;
+  /**
+   * The next worker that comes to this point is killed there, once; with `nth`, the one that comes there for the nth time
+   * from now. Each call is one more kill.
+   * @throws InvalidInput for a point that there is not, and for an `nth` below 1
+   */
+  killHere(point: KillPoint, nth?: number): void;
+  /** How many workers have been killed so far: did they come to the points at all? */
+  kills(): number;
   /** Moves the clock: timeouts, leases and waits that end meanwhile end. Answers the run as it is then, if there is one. */
   advance(by: Duration): Promise<RunView | undefined>;
   /** What the clock shows. */
@@ -74,17 +84,19 @@ export const testJob = (job: Job, options: TestJobOptions = {}): TestedJob => {
   const { slotMs, startMs } = instantsOf(definition, options);
   const time = virtualTime(startMs, settle);
   const lines: LogLine[] = [];
-  const trap: Trap = { point: undefined };
+  const trap = makeTrap();
   const stage = definition.stages?.[0] ?? "test";
   const jobs = jobList({ jobs: [definition], hash: "tested" }, stage);
   const stack = makeStack({ job: withEnvironment(job, options.environment ?? {}), time, lines, trap, jobs });
-  const play = makePlay(stack, time, { definition, slotMs, input: options.input });
+  const { input, previous } = options;
+  // A table in memory is written at once, whoever waits for it.
+  if (previous !== undefined) void recordPrevious(stack.deps.table, definition, slotMs, previous);
+  const play = makePlay(stack, time, { definition, slotMs, input });
   return {
     run: () => play.toEnd(1),
     deliverTwice: () => play.toEnd(2),
-    killHere: (point) => {
-      trap.point = point;
-    },
+    killHere: (point, nth = 1) => trap.set(point, nth),
+    kills: trap.kills,
     advance: async (by) => {
       await settle();
       await time.playUntil(time.now() + durationMs(by, "advance"));
@@ -137,9 +149,13 @@ const instantsOf = (
       ? (schedule?.next(FIRST_DEFAULT_MS - 1) ?? last(FIRST_DEFAULT_MS))
       : last(clockMs + 1));
   if (slotMs !== undefined && schedule?.has(slotMs) !== true) {
-    throw new InvalidInput("slot_off_schedule", `${definition.name} has no slot ${shortIsoOf(slotMs)}`, {
-      field: "slot",
-    });
+    const nearest = [schedule?.previous(slotMs), schedule?.next(slotMs)].filter((near) => near !== undefined);
+    const hint = nearest.length === 0 ? "" : `; the nearest: ${nearest.map(shortIsoOf).join(", ")}`;
+    throw new InvalidInput(
+      "slot_off_schedule",
+      `${definition.name} has no slot ${shortIsoOf(slotMs)}${hint}`,
+      { field: "slot" },
+    );
   }
   const startMs = clockMs ?? slotMs ?? FIRST_DEFAULT_MS;
   if (slotMs !== undefined && startMs < slotMs) {

@@ -3,27 +3,7 @@ import type { Deps } from "../app/deps.ts";
 import type { WorkDeps } from "../app/visit.ts";
 import type { AttemptEnd, AttemptServices, Attempts, RunningAttempt } from "../ports/attempts.ts";
 import type { Table } from "../ports/table.ts";
-
-/**
- * Where the process that runs the handler is killed:
- *
- * - `before-handler`: the run is started, and its handler is not called;
- * - `after-checkpoint`: a state has just been saved;
- * - `after-effect`: the function of a `once` has ended, and nobody has recorded it;
- * - `before-record`: the handler has ended, and nobody has recorded how;
- * - `after-record`: the end is recorded, and the message is not deleted.
- */
-export type KillPoint =
-  | "before-handler"
-  | "after-checkpoint"
-  | "after-effect"
-  | "before-record"
-  | "after-record";
-
-/** Shared by all workers of a test: the next one that comes there is killed. */
-export interface Trap {
-  point: KillPoint | undefined;
-}
+import type { KillPoint, Trap } from "./trap.ts";
 
 const never = <Answer>(): Promise<Answer> => new Promise(() => undefined);
 
@@ -46,8 +26,7 @@ const lifeOf = (trap: Trap): Life => {
     killed,
     passes: (point) => {
       if (!alive) return false;
-      if (trap.point !== point) return true;
-      trap.point = undefined;
+      if (!trap.springs(point)) return true;
       alive = false;
       resolve();
       return false;

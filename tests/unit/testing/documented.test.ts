@@ -67,6 +67,24 @@ test("killed right after the mail, it is sent again, and its receiver can tell",
   expect(new Set(mails.sent.map(({ key }) => key)).size).toBe(1);
 });
 
+test("a long job that is killed in its third piece does each piece once", async () => {
+  const done: number[] = [];
+  const rebuild = defineJob({
+    schedule: "0 3 * * *",
+    handler: async ({ once, checkpoint, continueLater }) => {
+      const piece = (await checkpoint.load<number>()) ?? 0;
+      await once(`piece ${piece}`, () => void done.push(piece));
+      return piece < 9 ? continueLater(piece + 1) : "rebuilt";
+    },
+  });
+  const tested = testJob(rebuild);
+  tested.killHere("before-record", 3);
+  const run = await tested.run();
+  expect(tested.kills()).toBe(1);
+  expect(run).toMatchObject({ state: "succeeded", pieces: 10 });
+  expect(done).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
+
 test("a hang is ended by its timeout", async () => {
   const hangs = defineJob({
     timeout: "10 minutes",
@@ -79,6 +97,18 @@ test("a hang is ended by its timeout", async () => {
   expect((await tested.advance("9 minutes"))?.state).toBe("running");
   await tested.advance("2 minutes");
   expect((await ended).attempts.map(({ outcome }) => outcome)).toEqual(["timed-out"]);
+});
+
+test("the digest tells what is new since the last one", async () => {
+  const news = defineJob({
+    schedule: "0 8 * * *",
+    handler: async ({ previous }) => {
+      const last = await previous();
+      return { since: last?.slot ?? null, number: Number(last?.result ?? 0) + 1 };
+    },
+  });
+  const run = await testJob(news, { slot: "2026-10-08T08:00:00Z", previous: { result: 41 } }).run();
+  expect(run.result).toEqual({ since: "2026-10-07T08:00:00.000Z", number: 42 });
 });
 
 test("the examples of docs/testing.md are the ones above", async () => {

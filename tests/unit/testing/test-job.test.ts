@@ -128,6 +128,55 @@ test("killed after a checkpoint, the next attempt goes on from there", async () 
   expect(done).toEqual([0, 1, 2]);
 });
 
+test("each call kills one more worker, at the time told, and the kills are counted", async () => {
+  const calls: number[] = [];
+  const job = defineJob({
+    ...nightly,
+    handler: async ({ checkpoint, continueLater }) => {
+      const row = (await checkpoint.load<number>()) ?? 0;
+      calls.push(row);
+      return row < 4 ? continueLater(row + 1) : row;
+    },
+  });
+  const tested = testJob(job, { slot: SLOT });
+  tested.killHere("before-record", 2);
+  tested.killHere("before-record", 4);
+  expect(tested.kills()).toBe(0);
+  expect(await tested.run()).toMatchObject({ state: "succeeded", result: 4, pieces: 5 });
+  expect(calls).toEqual([0, 1, 1, 2, 2, 3, 4]);
+  expect(tested.kills()).toBe(2);
+});
+
+test("a kill at a point that no worker comes to is none", async () => {
+  const tested = testJob(defineJob({ ...nightly, handler: () => 1 }), { slot: SLOT });
+  tested.killHere("after-checkpoint");
+  await tested.run();
+  expect(tested.kills()).toBe(0);
+});
+
+test("a point that there is not, and a zeroth time, are refused", () => {
+  const tested = testJob(defineJob({ ...nightly, handler: () => 1 }), { slot: SLOT });
+  expect(() => tested.killHere("somewhere" as never)).toThrow(/"somewhere" is no place.*before-handler, /);
+  expect(() => tested.killHere("before-record", 0)).toThrow("0th time");
+});
+
+test.each([
+  ["small", { upTo: 7 }],
+  ["too big for its record", { rows: Array.from({ length: 200 }, (_, row) => row) }],
+  ["of a shape that no record takes", { "": [], deep: { "": null } }],
+  ["null", null],
+])("a handler finds the success before it, with a result that is %s", async (_what, result) => {
+  const job = defineJob({ ...nightly, handler: async ({ previous }) => (await previous()) ?? "none" });
+  const run = await testJob(job, { slot: SLOT, previous: { result } }).run();
+  expect(run.result).toMatchObject({ slot: "2026-10-07T02:00:00.000Z", result });
+  expect(await testJob(job, { slot: SLOT }).run()).toMatchObject({ result: "none" });
+});
+
+test("a success before the first slot of all is refused", () => {
+  const job = defineJob({ handler: () => 1 });
+  expect(() => testJob(job, { previous: {} })).toThrow("no slot before the one that is tried");
+});
+
 test("work in pieces is played to its end", async () => {
   const job = defineJob({
     ...nightly,
@@ -236,6 +285,11 @@ test.each([
     "a text that is no instant",
     { slot: "tomorrow" },
     "slot tomorrow is no instant: write 2026-10-08T02:00:00Z",
+  ],
+  [
+    "a slot that the schedule does not name",
+    { slot: "2026-10-08T02:01:00Z" },
+    "job has no slot 2026-10-08T02:01:00Z; the nearest: 2026-10-08T02:00:00Z, 2026-10-09T02:00:00Z",
   ],
   ["a clock before the slot", { slot: SLOT, clock: "2026-10-08T01:00:00Z" }, "the clock is before the slot"],
 ])("%s is refused with its reason", (_what, options, message) => {
