@@ -17,8 +17,9 @@ import {
 import { stackConfig } from "../../cli/dev/stack-config.ts";
 import { dynamoTable } from "../../lib/adapters/dynamo/dynamo-table.ts";
 import type { StackConfig } from "../../lib/compose/config.ts";
+import { type Occurrence, slotKeyOf } from "../../lib/core/identity.ts";
 import type { JobDefinition, Manifest } from "../../lib/core/job.ts";
-import { SECOND_MS } from "../../lib/core/time.ts";
+import { MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
 import { definition } from "../support/definitions.ts";
 import { manifestOf } from "../support/embedded-services.ts";
 import { embeddedTable } from "../support/embedded-table.ts";
@@ -28,6 +29,22 @@ import { startWitness } from "./witness.ts";
 
 export const LOCKED = "one-at-a-time";
 export const UNLOCKED = "side-by-side";
+/** Of 40 pieces, two in each invocation. */
+export const LONG = "in-pieces";
+export const PIECES = 40;
+const PIECES_PER_INVOCATION = 2;
+/** A slot of the long job in so many minutes. */
+const LONG_EVERY = 20;
+
+/** The occurrences of all jobs at these slots, of which each is a minute's. */
+export const occurrencesAt = (slots: readonly number[]): readonly Occurrence[] =>
+  slots.flatMap((slotMs) => {
+    const isLong = (slotMs / MINUTE_MS) % LONG_EVERY === 0;
+    return [LOCKED, UNLOCKED, ...(isLong ? [LONG] : [])].map((subject) => ({
+      subject,
+      slotKey: slotKeyOf(slotMs),
+    }));
+  });
 
 /** Short enough that a killed run goes on soon; long enough that a busy machine keeps its leases. */
 const TIMINGS = { leaseMs: 4 * SECOND_MS, clockBoundMs: SECOND_MS, firstLookMs: 3 * SECOND_MS };
@@ -43,10 +60,15 @@ const FAULTS: { readonly [service in "dynamodb" | "sqs"]: ProxyFaults } = {
 const DELAY_MS = 400;
 
 /** Every process may die: crashes end no run here, and neither does an age. */
-const jobOf = (name: string, overlap: JobDefinition["overlap"], endsAtMs: number): JobDefinition =>
+const jobOf = (
+  name: string,
+  overlap: JobDefinition["overlap"],
+  endsAtMs: number,
+  schedule = "* * * * *",
+): JobDefinition =>
   definition({
     name,
-    schedules: ["* * * * *"],
+    schedules: [schedule],
     endsAtMs,
     overlap,
     timeoutMs: 8 * SECOND_MS,
@@ -81,6 +103,45 @@ async ({ runId, attempt, idempotencyKey, signal }) => {
   return id;
 }`;
 
+/**
+ * Each piece is a side effect that is remembered, and saved; then the next invocation goes on. What the witness hears of a
+ * piece has its key, so that it can tell a repeat.
+ */
+const longHandlerText = (witness: string): string => `
+async ({ runId, attempt, checkpoint, once, progress, continueLater, idempotencyKey, signal }) => {
+  const id = crypto.randomUUID();
+  const tell = (what, key) => fetch(${JSON.stringify(witness)} + "?" + new URLSearchParams({
+    what, id, run: runId, job: ${JSON.stringify(LONG)}, attempt: String(attempt), pid: String(process.pid),
+    at: String(Date.now()), key: key ?? "",
+  }));
+  const work = async () => {
+    const before = (await checkpoint.load()) ?? 0;
+    let next = before;
+    const until = next - (next % ${PIECES_PER_INVOCATION}) + ${PIECES_PER_INVOCATION};
+    while (next < until && next < ${PIECES}) {
+      signal.throwIfAborted();
+      const piece = "piece " + String(next).padStart(2, "0");
+      await once(piece, async () => {
+        await tell("piece", idempotencyKey(piece));
+        // Time enough to be killed between the effect and its record.
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        return next;
+      });
+      next += 1;
+      progress(next, ${PIECES});
+      if (next % 2 === 1) await checkpoint.save(next);
+    }
+    return { before, next };
+  };
+  await tell("begins");
+  const { before, next } = await work().catch(async (error) => {
+    await tell("stopped");
+    throw error;
+  });
+  await tell("returned");
+  return before === ${PIECES} ? next : continueLater(next);
+}`;
+
 export interface ChaosStackOptions {
   readonly seed: number;
   /** The jobs' schedules end there: all their slots lie in the past, and the driver delivers them. */
@@ -103,7 +164,11 @@ export const makeChaosStack = async ({ seed, endsAtMs }: ChaosStackOptions) => {
   const proxies = [await proxyOf("dynamodb", seed), await proxyOf("sqs", seed + 1)] as const;
   const endpoints = { dynamodb: proxies[0].endpoint, sqs: proxies[1].endpoint };
   const witness = await startWitness();
-  const jobs = [jobOf(LOCKED, "queue", endsAtMs), jobOf(UNLOCKED, "allow", endsAtMs)] as const;
+  const jobs = [
+    jobOf(LOCKED, "queue", endsAtMs),
+    jobOf(UNLOCKED, "allow", endsAtMs),
+    jobOf(LONG, "queue", endsAtMs, `*/${LONG_EVERY} * * * *`),
+  ] as const;
   const base = manifestOf(...jobs);
   const manifest: Manifest = { ...base, pools: { default: { memoryMb: 256, concurrency: CONCURRENCY } } };
   const config: StackConfig = { ...stackConfig(endpoints, manifest), ...TIMINGS };
@@ -125,6 +190,7 @@ export const makeChaosStack = async ({ seed, endsAtMs }: ChaosStackOptions) => {
   const file = await jobsFile({
     [LOCKED]: handlerText(witness.url, LOCKED, 50, 250),
     [UNLOCKED]: handlerText(witness.url, UNLOCKED, 1_000, 5_500),
+    [LONG]: longHandlerText(witness.url),
   });
 
   /** Messages in all queues, hidden ones too. */

@@ -1,8 +1,9 @@
-import { type Occurrence, runIdOf, slotKeyOf } from "../../lib/core/identity.ts";
-import { lockKey, runKey } from "../../lib/core/items.ts";
+import { isDeepStrictEqual } from "node:util";
+import { type Occurrence, runIdOf } from "../../lib/core/identity.ts";
+import { effectRange, lockKey, runKey } from "../../lib/core/items.ts";
 import { holdersOf, waitersOf } from "../../lib/core/lock.ts";
 import { isTerminal } from "../../lib/core/run.ts";
-import { type ChaosStack, LOCKED, UNLOCKED } from "./chaos-stack.ts";
+import { type ChaosStack, LOCKED, LONG, occurrencesAt, PIECES } from "./chaos-stack.ts";
 import type { Troupe } from "./troupe.ts";
 import { besideEachOther, type Execution } from "./witness.ts";
 
@@ -15,12 +16,9 @@ export interface ChaosVerdict {
   readonly excused: number;
 }
 
-const occurrencesOf = (subject: string, slots: readonly number[]): readonly Occurrence[] =>
-  slots.map((slotMs) => ({ subject, slotKey: slotKeyOf(slotMs) }));
-
 /** Runs without an end of their own yet, of all that were delivered. */
 export const openRuns = async ({ table }: ChaosStack, slots: readonly number[]): Promise<number> => {
-  const wanted = [LOCKED, UNLOCKED].flatMap((subject) => occurrencesOf(subject, slots));
+  const wanted = occurrencesAt(slots);
   const runs = await table.getMany(wanted.map(runKey));
   return wanted.length - runs.filter((run) => isTerminal(String(run["st"]))).length;
 };
@@ -29,11 +27,48 @@ export const lockOf = (stack: ChaosStack) => stack.table.get(lockKey(LOCKED), { 
 
 const named = ({ runId, attempt, pid }: Execution): string => `${runId} attempt ${attempt} in ${pid}`;
 
-/** At once where only one may be: of one run, and of the job with a lock. */
+/** At once where only one may be: of one run, and of a job with a lock. */
 const atOnce = (executions: readonly Execution[]) => [
   ...[...Map.groupBy(executions, ({ runId }) => runId).values()].flatMap(besideEachOther),
-  ...besideEachOther(executions.filter(({ job }) => job === LOCKED)),
+  ...[LOCKED, LONG].flatMap((locked) => besideEachOther(executions.filter(({ job }) => job === locked))),
 ];
+
+const EVERY_PIECE = Array.from({ length: PIECES }, (_, n) => `piece ${String(n).padStart(2, "0")}`);
+
+/** Of a long run: each piece recorded once, the pieces first done in their order, all of them in one run. */
+const brokenPieces = async ({ table, witness }: ChaosStack, occurrence: Occurrence): Promise<string[]> => {
+  const runId = runIdOf(occurrence);
+  const range = effectRange(occurrence);
+  const kept = (await table.query(range)).filter(({ done }) => done === true);
+  const recorded = kept.map(({ sk }) => String(sk).slice(range.first.length));
+  const mine = witness.pieces().filter((key) => key.startsWith(`${runId}:`));
+  const order = [...new Set(mine)].map((key) => key.slice(runId.length + 1));
+  return [
+    ...(isDeepStrictEqual(recorded, EVERY_PIECE) ? [] : [`${runId} has recorded ${recorded.join(", ")}`]),
+    ...(isDeepStrictEqual(order, EVERY_PIECE)
+      ? []
+      : [`${runId} did its pieces in the order ${order.join(", ")}`]),
+  ];
+};
+
+/** How often a piece was done again: by a run that was killed between the effect and its record. */
+export const repeatedPieces = ({ witness }: ChaosStack): number =>
+  witness.pieces().length - new Set(witness.pieces()).size;
+
+const judgeRun = async (
+  stack: ChaosStack,
+  occurrence: Occurrence,
+  last: Execution | undefined,
+): Promise<Pick<ChaosVerdict, "lost" | "doubled">> => {
+  const run = await stack.table.get(runKey(occurrence), { consistent: true });
+  const runId = runIdOf(occurrence);
+  const state = run?.["st"];
+  if (state !== "succeeded") return { lost: [`${runId} is ${state}: ${run?.["reason"] ?? ""}`], doubled: [] };
+  const isLong = occurrence.subject === LONG;
+  if (run?.["result"] !== (isLong ? PIECES : last?.id))
+    return { lost: [], doubled: [`${runId} has the result of a stale attempt`] };
+  return { lost: [], doubled: isLong ? await brokenPieces(stack, occurrence) : [] };
+};
 
 export const chaosVerdict = async (
   stack: ChaosStack,
@@ -42,20 +77,17 @@ export const chaosVerdict = async (
 ): Promise<ChaosVerdict> => {
   const executions = stack.witness.executions();
   const byRun = Map.groupBy(executions, ({ runId }) => runId);
-  const lost: string[] = [];
-  const doubled: string[] = [];
-  const occurrences = [LOCKED, UNLOCKED].flatMap((subject) => occurrencesOf(subject, slots));
-  for (const occurrence of occurrences) {
-    const run = await stack.table.get(runKey(occurrence), { consistent: true });
-    const runId = runIdOf(occurrence);
-    const last = byRun.get(runId)?.at(-1);
-    if (run?.["st"] !== "succeeded") lost.push(`${runId} is ${run?.["st"]}: ${run?.["reason"] ?? ""}`);
-    else if (run["result"] !== last?.id) doubled.push(`${runId} has the result of a stale attempt`);
-  }
+  const occurrences = occurrencesAt(slots);
+  const judged = await Promise.all(
+    occurrences.map((occurrence) => judgeRun(stack, occurrence, byRun.get(runIdOf(occurrence))?.at(-1))),
+  );
+  const lost = judged.flatMap((one) => one.lost);
+  const doubled = judged.flatMap((one) => one.doubled);
   const beside = atOnce(executions);
   const guilty = beside.filter((pair) => pair.every(({ pid }) => !troupe.slept(pid)));
-  if (stack.witness.keyedCount() !== occurrences.length) {
-    doubled.push(`${stack.witness.keyedCount()} keyed effects of ${occurrences.length} runs`);
+  const short = occurrences.filter(({ subject }) => subject !== LONG);
+  if (stack.witness.keyedCount() !== short.length) {
+    doubled.push(`${stack.witness.keyedCount()} keyed effects of ${short.length} runs`);
   }
   const lock = await lockOf(stack);
   const entries = [...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => `the lock lists ${slotKey}`);

@@ -1,6 +1,7 @@
 /**
  * `npm run chaos -- [--seed N] [--quick] [--runs N] [--seconds N] [--plant FAULT]`: the real functions in real processes over the
- * embedded services. Three dispatchers race on every slot of a job with a lock and of one without; workers, dispatchers
+ * embedded services. Three dispatchers race on every slot of a job with a lock, of one without, and of one with 40 pieces
+ * that continues 20 times; workers, dispatchers
  * and the watchdog are killed at random moments; proxies before DynamoDB and SQS drop calls, answers, delay and throttle.
  * Then all is left in peace, and the records are compared with what the world outside has seen. Ends with one JSON line;
  * exit 1 when a promise is broken, or when the kills hit too few running handlers to show anything. With `--plant`, a
@@ -10,13 +11,12 @@ import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { systemClock } from "../../lib/adapters/system/system.ts";
 import { noteAsk } from "../../lib/app/looks.ts";
-import { slotKeyOf } from "../../lib/core/identity.ts";
 import { holdersOf, waitersOf } from "../../lib/core/lock.ts";
 import { schedulerInput } from "../../lib/core/scheduler-event.ts";
 import { MINUTE_MS, SECOND_MS, shortIsoOf } from "../../lib/core/time.ts";
 import { seededRandom } from "../../lib/simulation/random.ts";
-import { type ChaosStack, LOCKED, makeChaosStack, UNLOCKED } from "./chaos-stack.ts";
-import { chaosVerdict, lockOf, openRuns } from "./chaos-verdict.ts";
+import { type ChaosStack, LOCKED, LONG, makeChaosStack, occurrencesAt, UNLOCKED } from "./chaos-stack.ts";
+import { chaosVerdict, lockOf, openRuns, repeatedPieces } from "./chaos-verdict.ts";
 import { PROXY_FAULTS } from "./fault-proxy.ts";
 import { chaosWith, faultNamed } from "./planted-chaos.ts";
 import type { Word } from "./role-process.ts";
@@ -54,7 +54,7 @@ const told = (text: string): void => console.error(text);
 
 /** One delivery by Lambda: the same request id, whatever became of the last try. */
 const deliver = async (member: Member, slotMs: number, requestId: string): Promise<void> => {
-  const event = { ...schedulerInput([LOCKED, UNLOCKED]), scheduledTime: shortIsoOf(slotMs) };
+  const event = { ...schedulerInput([LOCKED, UNLOCKED, LONG]), scheduledTime: shortIsoOf(slotMs) };
   for (let tried = 0; tried < TRIES; tried++) {
     await member.ready();
     const child = member.child();
@@ -86,9 +86,7 @@ const deliverAll = async (stack: ChaosStack, troupe: Troupe, slots: readonly num
   for (const slotMs of slots) {
     const nextMs = Date.now() + everyMs;
     // The slots lie in the past, where the watchdog does not look of itself: the note is its first look.
-    for (const subject of [LOCKED, UNLOCKED]) {
-      await noteAsk(noting, { subject, slotKey: slotKeyOf(slotMs) }, 1);
-    }
+    for (const occurrence of occurrencesAt([slotMs])) await noteAsk(noting, occurrence, 1);
     await Promise.all(dispatchers.map((member, n) => deliver(member, slotMs, `delivery-${n}-of-${slotMs}`)));
     await pause(Math.max(0, nextMs - Date.now()));
     for (;;) {
@@ -206,7 +204,9 @@ const chaos = async (): Promise<void> => {
     JSON.stringify({
       seed: SEED,
       seconds: Math.round((Date.now() - startedAtMs) / SECOND_MS),
-      runs: 2 * RUNS,
+      runs: occurrencesAt(slots).length,
+      pieces: stack.witness.pieces().length,
+      repeatedPieces: repeatedPieces(stack),
       executions: executions.length,
       kills: killed.length,
       killsThatHit: hits.length,

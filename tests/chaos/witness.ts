@@ -19,6 +19,7 @@ export interface Execution {
 export const startWitness = async () => {
   const executions = new Map<string, Execution>();
   const keyed = new Map<string, number>();
+  const pieces: string[] = [];
 
   const hear = (query: URLSearchParams): void => {
     const word = (name: string): string => query.get(name) ?? "";
@@ -38,6 +39,7 @@ export const startWitness = async () => {
     known.lastMs = Math.max(known.lastMs, atMs);
     const what = word("what");
     if (what === "returned" || what === "stopped") known.ended = what;
+    if (what === "piece") pieces.push(word("key"));
     if (what === "effect") keyed.set(word("key"), (keyed.get(word("key")) ?? 0) + 1);
   };
 
@@ -54,6 +56,8 @@ export const startWitness = async () => {
       [...executions.values()].sort((left, right) => left.firstMs - right.firstMs),
     /** Effects that the system acted on, one per key; and how often it was asked. */
     keyedCount: (): number => keyed.size,
+    /** Keys of the pieces of work, as they were done. */
+    pieces: (): readonly string[] => pieces,
     askedCount: (): number => [...keyed.values()].reduce((sum, times) => sum + times, 0),
     close: (): void => {
       server.closeAllConnections();
