@@ -1,12 +1,14 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { NO_ALERTS } from "../lib/core/alert-channels.ts";
 import { artifactName, type Built, writeArtifacts } from "./artifacts.ts";
 import { type BuildFault, buildProject, formatFaults } from "./build/build.ts";
 import { deploymentFaults, stackFaults, stageFaults } from "./checks.ts";
 import type { Resources, Value } from "./cloudformation.ts";
 import type { FunctionSpec } from "./functions.ts";
 import { type Deployment, type FunctionKind, functionLogicalId } from "./naming.ts";
+import { unheard } from "./reach.ts";
 import { makeStack } from "./stack.ts";
 
 /** What we use of the Serverless Framework. */
@@ -132,6 +134,7 @@ export const makePlugin = (serverless: Serverless, options: Options, { log }: Ut
     for (const spec of stack.functions) setProperties(template, spec);
     Object.assign(template.Resources, stack.resources satisfies Resources);
     template.Outputs = { ...template.Outputs, ...stack.outputs };
+    for (const warning of unheard(manifest.alerts ?? NO_ALERTS, deployment().stage)) log.warning(warning);
     log.info(`belfry: ${manifest.jobs.length} jobs, ${Object.keys(stack.resources).length} resources`);
   };
 
