@@ -29,11 +29,12 @@ export const namedMetric = (deployment: Deployment, measured: Measured): NamedMe
     MetricName: measured.name,
     Dimensions: Object.entries(dimensions).map(([Name, Value]) => ({ Name, Value })),
   });
+  const { service, stage } = deployment;
   switch (measured.of) {
-    case "service": {
-      const { service, stage } = deployment;
+    case "service":
       return named(NAMESPACE, { service, stage });
-    }
+    case "job":
+      return named(NAMESPACE, { service, stage, job: measured.job });
     case "queue":
       return named("AWS/SQS", { QueueName: queueName(deployment, measured.queue) });
     case "function": {

@@ -144,6 +144,8 @@ export interface JobOptions<Input, Output, Of extends Shards<Output> | undefined
   readonly onUnknown?: "retry" | "park";
   readonly grace?: Duration;
   readonly alerts?: AlertOptions;
+  /** Metrics and alarms in CloudWatch for this job alone; $1.20 a month. Default: those of the service count all jobs. */
+  readonly ownAlarms?: boolean;
   readonly stages?: readonly string[];
   readonly pool?: string;
   /** What the handler may do on AWS. */

@@ -1,3 +1,4 @@
+import { jobMetricId } from "../../lib/core/alarm-state.ts";
 import { isRecord } from "../../lib/core/json.ts";
 import type { Measurement } from "./alarm-board.ts";
 
@@ -19,12 +20,14 @@ export const measurementsIn = (line: string): readonly Measurement[] => {
   const meta = isRecord(event) ? event["_aws"] : undefined;
   if (!isRecord(event) || !isRecord(meta) || typeof meta["Timestamp"] !== "number") return [];
   const atMs = meta["Timestamp"];
-  const names = list(meta["CloudWatchMetrics"]).flatMap((directive) =>
-    isRecord(directive) ? list(directive["Metrics"]) : [],
-  );
-  return names.flatMap((metric): Measurement[] => {
-    const id = isRecord(metric) ? metric["Name"] : undefined;
-    const value = typeof id === "string" ? event[id] : undefined;
-    return typeof id === "string" && typeof value === "number" ? [{ id, atMs, value }] : [];
+  return list(meta["CloudWatchMetrics"]).flatMap((directive) => {
+    if (!isRecord(directive)) return [];
+    const isOfJob = list(directive["Dimensions"]).some((names) => list(names).includes("job"));
+    return list(directive["Metrics"]).flatMap((metric): Measurement[] => {
+      const name = isRecord(metric) ? metric["Name"] : undefined;
+      const value = typeof name === "string" ? event[name] : undefined;
+      if (typeof name !== "string" || typeof value !== "number") return [];
+      return [{ id: isOfJob ? jobMetricId(name, String(event["job"])) : name, atMs, value }];
+    });
   });
 };

@@ -125,8 +125,8 @@ const pauseJob = ({ table, clock }: HealthDeps, job: JobDefinition, reason: stri
 
 const count = (deps: HealthDeps, { subject, name }: JobDefinition, judged: Judgement): void => {
   const runIds = (facts: readonly Fact[]) => facts.map(({ slotKey }) => runIdOf({ subject, slotKey }));
-  for (const runId of runIds(judged.late)) deps.journal.notice("warn", "late", { runId });
-  for (const runId of runIds(judged.stuck)) deps.journal.notice("warn", "stuck", { runId });
+  for (const runId of runIds(judged.late)) deps.journal.notice("warn", "late", { runId, job: name });
+  for (const runId of runIds(judged.stuck)) deps.journal.notice("warn", "stuck", { runId, job: name });
   if (judged.reachesPage) deps.journal.notice("error", "page-threshold", { job: name });
   for (const { n, from, to, alert } of judged.flips) {
     const of = alert === undefined ? {} : { kind: alert.kind, reason: alert.reason };

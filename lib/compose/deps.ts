@@ -26,6 +26,9 @@ export const makeClients = ({ region, endpoints }: StackConfig): Clients => {
   };
 };
 
+const ownMetricsOf = ({ jobs }: Manifest): ReadonlySet<string> =>
+  new Set(jobs.filter(({ ownAlarms }) => ownAlarms).map(({ name }) => name));
+
 /** The ports, met by their adapters. */
 export const composeDeps = (
   config: StackConfig,
@@ -40,7 +43,7 @@ export const composeDeps = (
     clock: systemClock,
     timers: systemTimers,
     random: systemRandom,
-    journal: emfJournal(systemClock, { service, stage }),
+    journal: emfJournal(systemClock, { service, stage, ownMetrics: ownMetricsOf(manifest) }),
     timings: { leaseMs, clockBoundMs, firstLookMs },
     jobs: jobList(manifest, stage),
   };

@@ -9,11 +9,15 @@ export interface Point {
   readonly value: number;
 }
 
+export const jobMetricId = (name: string, job: string): string => `${name} of job ${job}`;
+
 /** One text for one metric, whoever names it. */
 export const metricId = (measured: Measured): string => {
   switch (measured.of) {
     case "service":
       return measured.name;
+    case "job":
+      return jobMetricId(measured.name, measured.job);
     case "queue":
       return [measured.name, ...Object.values(measured.queue)].join(" ");
     case "function":

@@ -3,11 +3,16 @@ import type { MetricName } from "./metrics.ts";
 
 /** Who measures, said without names of a deployment: the template and the embedded stack each fill them in. */
 export type Measured =
-  /** Our own log lines; with a subject, only those about that job. */
-  | { readonly of: "service"; readonly name: MetricName; readonly subject?: string }
+  /** Our own log lines. */
+  | { readonly of: "service"; readonly name: MetricName }
+  /** Of a job that has metrics of its own. */
+  | { readonly of: "job"; readonly name: JobMetric; readonly job: string }
   | { readonly of: "queue"; readonly name: QueueMetric; readonly queue: WatchedQueue }
   | { readonly of: "function"; readonly name: FunctionMetric; readonly function: WatchedFunction }
   | { readonly of: "schedules"; readonly name: SchedulesMetric; readonly group: "jobs" | "watchdog" };
+
+export const JOB_METRICS = ["RunsDead", "RunsMissed", "RunsLate"] as const satisfies readonly MetricName[];
+export type JobMetric = (typeof JOB_METRICS)[number];
 
 export type QueueMetric =
   | "ApproximateAgeOfOldestMessage"

@@ -1,4 +1,11 @@
-import type { AlarmDefinition, FunctionMetric, Measured, WatchedFunction, WatchedQueue } from "./alarm.ts";
+import type {
+  AlarmDefinition,
+  FunctionMetric,
+  JobMetric,
+  Measured,
+  WatchedFunction,
+  WatchedQueue,
+} from "./alarm.ts";
 import type { JobDefinition, Manifest } from "./job.ts";
 import type { MetricName } from "./metrics.ts";
 import { functionTimeoutMs } from "./pool.ts";
@@ -22,6 +29,7 @@ export const alarmsOf = (
     ...SCHEDULES,
     ...working(names),
     ...names.flatMap((pool) => ofPool(jobs, pool)),
+    ...jobs.filter(({ ownAlarms }) => ownAlarms).flatMap(({ name }) => ofJob(name)),
   ];
   return drafts.flatMap(inTens).map(({ minutes = 1, times = 1, of = times, ...draft }) => ({
     about: "machinery",
@@ -282,6 +290,33 @@ const ofPool = (jobs: readonly JobDefinition[], pool: string): readonly Draft[] 
       "The run is judged by its record and sent again or ended; look in the log of the pool's worker for what ends it.",
   },
 ];
+
+const ofJob = (job: string): readonly Draft[] => {
+  const measured = (name: JobMetric): readonly Measured[] => [{ of: "job", name, job }];
+  return [
+    {
+      key: `job-${job}-dead`,
+      about: "jobs",
+      metrics: measured("RunsDead"),
+      meaning: `A run of the job "${job}" is dead.`,
+      remedy: `\`belfry show ${job}\` tells why; mend the cause, then \`belfry retry\` the run.`,
+    },
+    {
+      key: `job-${job}-missed`,
+      about: "jobs",
+      metrics: measured("RunsMissed"),
+      meaning: `Slots of the job "${job}" had no run and get none.`,
+      remedy: `Run what is still wanted with \`belfry run ${job} --slot\`.`,
+    },
+    {
+      key: `job-${job}-late`,
+      about: "jobs",
+      metrics: measured("RunsLate"),
+      meaning: `A run of the job "${job}" had not started when its grace was over.`,
+      remedy: "Look whether its pool keeps up and whether its schedule is delivered.",
+    },
+  ];
+};
 
 /** SQS counts a message's age until it has been received so often, then looks at the next one. */
 const RECEIVES_COUNTED = 3;

@@ -1,5 +1,5 @@
 import { type Alerts, DEFAULTS } from "./job.ts";
-import { defined, duration, number, type Place, type Reader, record } from "./read-options.ts";
+import { defined, duration, flag, number, type Place, type Reader, record } from "./read-options.ts";
 import { DAY_MS, MINUTE_MS } from "./time.ts";
 
 const failures = number({ min: 1, max: 100, whole: true });
@@ -7,9 +7,6 @@ const failures = number({ min: 1, max: 100, whole: true });
 /** How many failures in a row it takes, or never. */
 const failuresOrNever: Reader<number | "never"> = (value, place) =>
   value === "never" ? value : failures(value, place);
-
-const flag: Reader<boolean> = (value, place) =>
-  typeof value === "boolean" ? value : place.fault("this is neither true nor false");
 
 const span = duration({ maxMs: 30 * DAY_MS, why: "records of older runs may be gone" });
 

@@ -18,6 +18,7 @@ import {
   defined,
   duration,
   type Fault,
+  flag,
   listOf,
   matching,
   noted,
@@ -171,6 +172,7 @@ const options = record(
     onUnknown: choice(["retry", "park"]),
     grace: duration({ maxMs: DAY_MS, why: "silence of a day is not to be overlooked" }),
     alerts,
+    ownAlarms: flag,
     stages: listOf(name),
     pool: name,
     permissions,
@@ -220,6 +222,7 @@ export const checkJob = (given: unknown, fallbackName: string): Checked<JobDefin
     alerts: alertsFor,
     ...settingsOf(read),
     ...defined({ shards: shardsFor }),
+    ...(read.ownAlarms === true && { ownAlarms: true }),
   };
   return { ok: true, value };
 };

@@ -35,6 +35,8 @@ export interface JobDefinition extends JobNeeds {
   /** From the slot to when a run that has not started is overdue. */
   readonly graceMs: number;
   readonly alerts: Alerts;
+  /** Has metrics and alarms in CloudWatch of its own. */
+  readonly ownAlarms?: true;
   /** Where its schedule fires; absent = in every stage. */
   readonly stages?: readonly string[];
   readonly pool: string;

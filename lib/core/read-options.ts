@@ -57,6 +57,9 @@ export const text: Reader<string> = (value, place) => {
   return value;
 };
 
+export const flag: Reader<boolean> = (value, place) =>
+  typeof value === "boolean" ? value : place.fault("this is neither true nor false");
+
 /** Letters to add, drop or change to get from one word to the other. */
 const distance = (a: string, b: string): number => {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);

@@ -1,4 +1,5 @@
 import { Logger } from "@aws-lambda-powertools/logger";
+import { JOB_METRICS } from "../../core/alarm.ts";
 import type { Json } from "../../core/json.ts";
 import { type MetricName, NAMESPACE } from "../../core/metrics.ts";
 import { isTerminal } from "../../core/run.ts";
@@ -13,25 +14,35 @@ interface Metric {
   readonly value: number;
 }
 
+interface Labels {
+  readonly stage: string;
+  /** Where it has metrics of its own. */
+  readonly job?: string;
+}
+
+const isOfJobs = ({ name }: Metric): boolean => JOB_METRICS.some((own) => own === name);
+
 /**
  * Metrics inside a log line, by service (which every line of the logger names) and stage. Every further dimension value
  * would be a metric of its own, and a metric costs $0.30 a month.
  * See https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
-const embedded = (metrics: readonly Metric[], stage: string, nowMs: number) => ({
-  _aws: {
-    Timestamp: nowMs,
-    CloudWatchMetrics: [
-      {
-        Namespace: NAMESPACE,
-        Dimensions: [["service", "stage"]],
-        Metrics: metrics.map(({ name, unit }) => ({ Name: name, Unit: unit })),
-      },
-    ],
-  },
-  stage,
-  ...Object.fromEntries(metrics.map(({ name, value }) => [name, value])),
-});
+const embedded = (metrics: readonly Metric[], { stage, job }: Labels, nowMs: number) => {
+  const directive = (dimensions: readonly string[], named: readonly Metric[]) => ({
+    Namespace: NAMESPACE,
+    Dimensions: [["service", "stage", ...dimensions]],
+    Metrics: named.map(({ name, unit }) => ({ Name: name, Unit: unit })),
+  });
+  const own = job === undefined ? [] : metrics.filter(isOfJobs);
+  return {
+    _aws: {
+      Timestamp: nowMs,
+      CloudWatchMetrics: [directive([], metrics), ...(own.length > 0 ? [directive(["job"], own)] : [])],
+    },
+    stage,
+    ...Object.fromEntries(metrics.map(({ name, value }) => [name, value])),
+  };
+};
 
 const count = (name: MetricName): Metric => ({ name, unit: "Count", value: 1 });
 
@@ -105,11 +116,15 @@ const write = (logger: Logger, level: LogLevel, message: string, fields: Fields)
 interface Deployment {
   readonly service: string;
   readonly stage: string;
+  /** Names of the jobs with metrics of their own. */
+  readonly ownMetrics: ReadonlySet<string>;
 }
 
 /** One JSON line per attempt and per notice, by Powertools Logger, each with its own metrics. */
-export const emfJournal = (clock: Clock, { service, stage }: Deployment): Journal => {
+export const emfJournal = (clock: Clock, { ownMetrics, service, stage }: Deployment): Journal => {
   const logger = new Logger({ serviceName: service, logLevel: "INFO" });
+  const labelsFor = (job: unknown): Labels =>
+    typeof job === "string" && ownMetrics.has(job) ? { stage, job } : { stage };
   return {
     attempt(event) {
       const { slotMs, startedAtMs, endedAtMs, ...rest } = event;
@@ -119,12 +134,13 @@ export const emfJournal = (clock: Clock, { service, stage }: Deployment): Journa
         startedAt: shortIsoOf(startedAtMs),
         endedAt: shortIsoOf(endedAtMs),
         durationMs: endedAtMs - startedAtMs,
-        ...embedded(metricsOf(event), stage, clock.nowMs()),
+        ...embedded(metricsOf(event), labelsFor(event.job), clock.nowMs()),
       });
     },
     notice(level, code, fields) {
       const metric = METRIC_OF_NOTICE[code];
-      const metrics = metric === undefined ? {} : embedded([count(metric)], stage, clock.nowMs());
+      const metrics =
+        metric === undefined ? {} : embedded([count(metric)], labelsFor(fields["job"]), clock.nowMs());
       write(logger, level, code, { ...fields, ...metrics });
     },
     handlerLine(level: LogLevel, message: string, fields: { readonly [name: string]: Json }) {

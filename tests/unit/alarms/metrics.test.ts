@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+import { measurementsIn } from "../../../cli/dev/emf-measurements.ts";
 import { emfJournal } from "../../../lib/adapters/log/emf-journal.ts";
 import type { AttemptEvent, NoticeCode } from "../../../lib/ports/journal.ts";
 import { definition } from "../../support/definitions.ts";
@@ -9,7 +10,9 @@ const AT_MS = Date.parse("2026-10-08T02:00:05Z");
 const printed = (tell: (journal: ReturnType<typeof emfJournal>) => void): Record<string, unknown> => {
   const writes = [process.stdout, process.stderr].map((to) => vi.spyOn(to, "write").mockReturnValue(true));
   try {
-    tell(emfJournal({ nowMs: () => AT_MS }, { service: "notes", stage: "prod" }));
+    tell(
+      emfJournal({ nowMs: () => AT_MS }, { service: "notes", stage: "prod", ownMetrics: new Set(["own"]) }),
+    );
     return JSON.parse(writes.flatMap(({ mock }) => mock.calls.map(([text]) => String(text))).join(""));
   } finally {
     for (const write of writes) write.mockRestore();
@@ -78,6 +81,34 @@ test.each([
   ["watchdog-pass", "WatchdogPasses"],
 ] satisfies readonly (readonly [NoticeCode, string])[])("the notice %s counts as %s", (code, name) => {
   expect(printed((journal) => journal.notice("info", code, {}))).toHaveProperty(name, 1);
+});
+
+test("a job that has metrics of its own has those of its alarms, beside the service's", () => {
+  const dead = event({ job: "own", state: "dead", outcome: "threw" });
+  const line = printed((journal) => journal.attempt(dead));
+  const [ofService, ofJob] = (line["_aws"] as { readonly CloudWatchMetrics: readonly object[] })
+    .CloudWatchMetrics;
+  expect(ofService).toMatchObject({ Dimensions: [["service", "stage"]], Metrics: { length: 3 } });
+  expect(ofJob).toMatchObject({
+    Dimensions: [["service", "stage", "job"]],
+    Metrics: [{ Name: "RunsDead", Unit: "Count" }],
+  });
+  expect(measurementsIn(JSON.stringify(line)).map(({ id }) => id)).toEqual([
+    "RunsDead",
+    "AttemptDuration",
+    "Lateness",
+    "RunsDead of job own",
+  ]);
+  const missed = printed((journal) => journal.notice("warn", "missed", { job: "own" }));
+  expect(measurementsIn(JSON.stringify(missed)).map(({ id }) => id)).toEqual([
+    "RunsMissed",
+    "RunsMissed of job own",
+  ]);
+});
+
+test("a success costs a job with metrics of its own none", () => {
+  const line = printed((journal) => journal.attempt(event({ job: "own" })));
+  expect(line).toMatchObject({ _aws: { CloudWatchMetrics: { length: 1 } } });
 });
 
 test("what is only said carries no metric", () => {

@@ -3,6 +3,7 @@ import { placeholder } from "../../../infra/cloudformation.ts";
 import type { Stack } from "../../../infra/stack.ts";
 import { alarmsOf } from "../../../lib/core/alarms.ts";
 import type { AlertsConfig } from "../../../lib/core/alert-channels.ts";
+import { definition } from "../../support/definitions.ts";
 import { DEPLOYMENT, daily, manifestOf, ofType, property, stackOf } from "./setup.ts";
 
 const ALARMS = alarmsOf(manifestOf([daily]));
@@ -194,6 +195,26 @@ test("the sum of several metrics counts one without data as nothing", () => {
       Period: 300,
       Stat: "Sum",
     },
+  });
+});
+
+test("a job that asks for it has alarms of its own, and no other has", () => {
+  const own = definition({ name: "own", ownAlarms: true });
+  const without = stackOf([daily, definition({ name: "own" })]).resources;
+  const added = Object.entries(stackOf([daily, own]).resources).filter(([id]) => !(id in without));
+  expect(added.map(([, { Properties }]) => Properties["AlarmName"])).toEqual([
+    "notes-prod-job-own-dead",
+    "notes-prod-job-own-missed",
+    "notes-prod-job-own-late",
+  ]);
+  expect(added[0]?.[1].Properties).toMatchObject({
+    Namespace: "Belfry",
+    MetricName: "RunsDead",
+    Dimensions: [
+      { Name: "service", Value: "notes" },
+      { Name: "stage", Value: "prod" },
+      { Name: "job", Value: "own" },
+    ],
   });
 });
 
