@@ -1,4 +1,4 @@
-import type { AttemptEnd, Attempts } from "../ports/attempts.ts";
+import type { AttemptEnd, AttemptRequest, Attempts } from "../ports/attempts.ts";
 import type { SideEffects } from "./effects.ts";
 import type { Process, Universe } from "./process.ts";
 
@@ -7,6 +7,8 @@ export interface Execution {
   readonly runId: string;
   readonly job: string;
   readonly attempt: number;
+  /** What of a run with shards it did. */
+  readonly part: AttemptRequest["part"];
   readonly startedAtMs: number;
   endedAtMs: number | undefined;
   /** How the handler ended, if it did so by itself or by force, and not with its process. */
@@ -26,17 +28,27 @@ export interface Traces {
 /** What runs the handlers of one process. */
 export type Handlers = (universe: Universe, process: Process, traces: Traces) => Attempts;
 
+/** What only one handler may do at a time: a run, or one of its shards. */
+export const workOf = ({
+  runId,
+  part,
+}: {
+  readonly runId: string;
+  readonly part?: AttemptRequest["part"] | undefined;
+}): string => (part?.kind === "shard" ? `${runId}/${part.index}` : runId);
+
 /** Notes that a handler begins, and how it ends: by itself, or with its process. */
 export const notedExecution = (
   { executions }: Traces,
   { time }: Universe,
   process: Process,
-  request: { readonly runId: string; readonly job: string; readonly attempt: number },
+  request: Pick<AttemptRequest, "runId" | "job" | "attempt" | "part">,
 ) => {
   const execution: Execution = {
     runId: request.runId,
     job: request.job,
     attempt: request.attempt,
+    part: request.part,
     startedAtMs: time.now(),
     endedAtMs: undefined,
     answer: undefined,

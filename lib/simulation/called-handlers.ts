@@ -60,6 +60,7 @@ const meteredServices = (
   ...services,
   previous: () => waiting(() => services.previous()),
   loadState: () => waiting(() => services.loadState()),
+  addShards: (shards) => waiting(() => services.addShards(shards)),
   saveState: (state) => waiting(() => services.saveState(state)),
   recallEffect: (key) => waiting(() => services.recallEffect(key)),
   recordEffect: (key, effect) =>
@@ -110,14 +111,14 @@ export const calledHandlers = ({ attempts: make, clock, lastsMs }: CalledHandler
     return {
       start(request, services) {
         const { ended, end } = notedExecution(traces, universe, process, request);
-        const { timeoutMs, runId } = request;
+        const { timeoutMs } = request;
         const startMs = universe.time.now();
         if (strikes(universe, "kill", "before handler")) {
           process.kill();
           return { ended, stop: () => undefined };
         }
         const meter = workMeter(universe, clock);
-        const act = (key: string) => traces.effects.act(runId, process, key);
+        const act = (key: string) => traces.effects.act(request, process, key);
         const running = attempts.start(request, meteredServices(services, meter, act));
         let isOver = false;
         void running.ended.then((answer) => {

@@ -1,11 +1,16 @@
 import { readRunId } from "../core/identity.ts";
-import { effectName, sideKey } from "../core/items.ts";
-import type { AttemptServices } from "../ports/attempts.ts";
+import { effectName, runKey, shardScope, sideKey } from "../core/items.ts";
+import type { AttemptRequest, AttemptServices } from "../ports/attempts.ts";
 import type { Table } from "../ports/table.ts";
+import { workOf } from "./attempts.ts";
 import type { Process } from "./process.ts";
+
+/** Whose effect it is. */
+type Worker = Pick<AttemptRequest, "runId" | "part">;
 
 /** A side effect as the outside world saw it. */
 export interface SideEffect {
+  /** The run, or `<run>/<index>` for one of its shards. */
   readonly runId: string;
   readonly key: string;
   /** Its process never slept. */
@@ -18,10 +23,18 @@ export interface SideEffect {
 export const sideEffects = (table: Table) => {
   const done: SideEffect[] = [];
 
-  const act = async (runId: string, process: Process, key: string): Promise<void> => {
+  const isRecorded = async ({ runId, part }: Worker, key: string): Promise<boolean> => {
     const occurrence = readRunId(runId);
-    const kept = occurrence && (await table.get(sideKey(occurrence, effectName(key)), { consistent: true }));
-    done.push({ runId, key, awake: !process.slept(), again: kept?.["done"] === true });
+    if (occurrence === undefined) return false;
+    const run = await table.get(runKey(occurrence), { consistent: true });
+    const scope = part?.kind === "shard" ? shardScope(Number(run?.["plan"]), part.index) : "";
+    const kept = await table.get(sideKey(occurrence, scope + effectName(key)), { consistent: true });
+    return kept?.["done"] === true;
+  };
+
+  const act = async (worker: Worker, process: Process, key: string): Promise<void> => {
+    const again = await isRecorded(worker, key);
+    done.push({ runId: workOf(worker), key, awake: !process.slept(), again });
   };
 
   return {
@@ -30,13 +43,13 @@ export const sideEffects = (table: Table) => {
     act,
     /** As `ctx.once` does it; something may happen between the effect and its record. */
     once: async (
-      runId: string,
+      worker: Worker,
       services: AttemptServices,
       process: Process,
       { key, between }: { readonly key: string; readonly between?: () => void },
     ): Promise<void> => {
       if ((await services.recallEffect(key)) !== undefined) return;
-      await act(runId, process, key);
+      await act(worker, process, key);
       between?.();
       await services.recordEffect(key, { result: done.length });
     },

@@ -6,7 +6,7 @@ import type { JobDefinition } from "../core/job.ts";
 import { holdersOf, waitersOf } from "../core/lock.ts";
 import { isTerminal } from "../core/run.ts";
 import type { Item, Key } from "../core/write.ts";
-import type { Execution } from "./attempts.ts";
+import { type Execution, workOf } from "./attempts.ts";
 import { brokenSeries, skippedForBackfill } from "./series-invariants.ts";
 import type { World } from "./world.ts";
 
@@ -42,7 +42,11 @@ const tooManyAtOnce = (executions: readonly Execution[], most: number): readonly
   return broken;
 };
 
-const attemptText = ({ runId, attempt }: Execution): string => `${runId} attempt ${attempt}`;
+const attemptText = (execution: Execution): string => `${workOf(execution)} attempt ${execution.attempt}`;
+
+/** Several shards of a run at once are one run. */
+const oneForEachRun = (executions: readonly Execution[]): readonly Execution[] =>
+  executions.filter(({ part }) => part?.kind !== "shard");
 
 interface Judged {
   readonly byHand: boolean;
@@ -52,8 +56,12 @@ interface Judged {
 }
 
 /** The recorded result must be that of the attempt that started last. */
-const isStale = (run: Item | undefined, last: Execution | undefined): boolean => {
+const isStale = (run: Item | undefined, executions: readonly Execution[]): boolean => {
   if (run?.["st"] !== "succeeded" || run["sideResult"] !== undefined) return false;
+  const hasShards = run["plan"] !== undefined;
+  const last = executions.findLast(({ part }) => (hasShards ? part?.kind === "join" : true));
+  // Its job has no hook.
+  if (hasShards && last === undefined) return run["result"] !== undefined;
   const { answer } = last ?? {};
   return answer?.kind !== "returned" || !isDeepStrictEqual(answer.result, run["result"]);
 };
@@ -91,7 +99,7 @@ const verdictOnRun = (runId: string, run: Item | undefined, { byHand, settled, e
       ...(byHand && state === "skipped" ? [`${runId}, asked for by hand, was skipped`] : []),
     ],
     doubled: [
-      ...(isStale(run, last) ? [`${runId} has the result of a stale attempt`] : []),
+      ...(isStale(run, executions) ? [`${runId} has the result of a stale attempt`] : []),
       ...(neverRan && last !== undefined && run?.["ep"] === 1 ? [`${runId} ran, but is ${state}`] : []),
     ],
   };
@@ -130,7 +138,7 @@ const verdictOnJob = async (world: World, expected: Expected, byRun: ByRun): Pro
       ...verdicts.flatMap(({ doubled }) => doubled),
       ...series.wrong,
       ...tooManyAtOnce(
-        world.executions.filter((execution) => execution.job === job.name),
+        oneForEachRun(world.executions.filter((execution) => execution.job === job.name)),
         most,
       ),
     ],
@@ -147,6 +155,19 @@ const verdictOnJob = async (world: World, expected: Expected, byRun: ByRun): Pro
 /** So often a message may have come back, where all is quiet. */
 const MANY_RECEIVES = 20;
 
+/** A hook that was called before the last shard had come to an end of its own, or while a shard was at work. */
+const joinedEarly = (executions: readonly Execution[]): readonly string[] =>
+  executions
+    .filter(({ part }) => part?.kind === "join")
+    .flatMap((hook) =>
+      executions
+        .filter(({ part, startedAtMs, endedAtMs = Number.POSITIVE_INFINITY, slept }) => {
+          const isShard = part?.kind === "shard" && !slept();
+          return isShard && startedAtMs < hook.startedAtMs && endedAtMs > hook.startedAtMs;
+        })
+        .map((shard) => `${workOf(shard)} was at work when its run was joined`),
+    );
+
 /** Promises 1 to 4, as far as they can be seen when nothing is left to happen. */
 export const brokenPromises = async (world: World, expected: readonly Expected[]): Promise<Verdict> => {
   const byRun: ByRun = Map.groupBy(world.executions, ({ runId }) => runId);
@@ -157,7 +178,10 @@ export const brokenPromises = async (world: World, expected: readonly Expected[]
       ...world.violations,
       ...skippedForBackfill(world.stored.items()),
       ...verdicts.flatMap(({ doubled }) => doubled),
-      ...[...byRun.values()].flatMap((executions) => tooManyAtOnce(executions, 1)),
+      ...[...Map.groupBy(world.executions, workOf).values()].flatMap((executions) =>
+        tooManyAtOnce(executions, 1),
+      ),
+      ...[...byRun.values()].flatMap(joinedEarly),
       ...world.effects
         .filter(({ awake, again }) => awake && again)
         .map(({ runId, key }) => `${runId} repeated what it had recorded: ${key}`),

@@ -5,6 +5,7 @@ import type { Table, WriteAnswer } from "../ports/table.ts";
 import { keptViolation, pieceViolation } from "./kept-probe.ts";
 import { lockProbe } from "./lock-probe.ts";
 import { seriesViolation } from "./series-probe.ts";
+import { shardProbe } from "./shard-probe.ts";
 
 const stateOf = (item: Item | undefined): string | undefined =>
   item?.["st"] === undefined ? undefined : String(item["st"]);
@@ -35,6 +36,7 @@ const limitsBroken = ({ retry }: JobDefinition, after: Item): string | undefined
 export const tableProbe = (table: Table, jobs: readonly JobDefinition[]) => {
   const violations: string[] = [];
   const judgeLock = lockProbe(table, jobs);
+  const judgeShards = shardProbe(table, jobs);
   const judgeRun = (before: Item | undefined, after: Item): void => {
     const job = jobs.find(({ subject }) => after["pk"] === `J#${subject}`);
     const violation =
@@ -51,6 +53,7 @@ export const tableProbe = (table: Table, jobs: readonly JobDefinition[]) => {
     const ofSeries = seriesViolation(wanted.key, before, answer.item);
     if (ofSeries !== undefined) violations.push(ofSeries);
     violations.push(...(await judgeLock(wanted.key, before, answer.item)));
+    violations.push(...(await judgeShards(wanted.key, before, answer.item)));
     return answer;
   };
   return { violations, write };

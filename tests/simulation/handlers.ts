@@ -1,6 +1,6 @@
 import type { AttemptEnd, AttemptServices } from "../../lib/ports/attempts.ts";
 import { type Handlers, notedExecution } from "../../lib/simulation/attempts.ts";
-import type { Universe } from "../../lib/simulation/process.ts";
+import type { Process, Universe } from "../../lib/simulation/process.ts";
 
 const STEPS = 3;
 
@@ -21,10 +21,30 @@ const workInSteps = async (
   return undefined;
 };
 
+/** Not the same list in each attempt: whichever is complete first is the one that counts. */
+const listSome = async (services: AttemptServices): Promise<AttemptEnd> => {
+  await services.addShards(["eu", "us"].map((key) => ({ key, input: { key } })));
+  await services.addShards(["cn", "jp", "in"].map((key) => ({ key })));
+  return { kind: "returned", result: 5 };
+};
+
 export const FAILURE = {
   name: "Error",
   message: "the handler failed",
   stack: "Error: the handler failed\n    at x",
+};
+
+/** Takes its time, and then does what the work is; or never ends. */
+const timed = (
+  { random, faults }: Universe,
+  { timers }: Process,
+  { timeoutMs }: { readonly timeoutMs: number },
+  { act, end }: { readonly act: () => void; readonly end: (answer: AttemptEnd) => void },
+): void => {
+  const hangs = random.chance(faults()["hang"] ?? 0);
+  const lasts = hangs ? Number.POSITIVE_INFINITY : random.whole(10, random.chance(0.2) ? 200_000 : 5_000);
+  if (lasts < timeoutMs) timers.after(lasts, act);
+  else timers.after(timeoutMs, () => end({ kind: "timed-out", error: FAILURE }));
 };
 
 /** Handlers that take some time, and then return, throw, continue later, or never end; they die with their process. */
@@ -32,20 +52,20 @@ export const simulatedAttempts: Handlers = (universe, process, traces) => ({
   start(request, services) {
     const { random } = universe;
     const { number, ended, end } = notedExecution(traces, universe, process, request);
-    const hangs = random.chance(universe.faults()["hang"] ?? 0);
-    const lasts = hangs ? Number.POSITIVE_INFINITY : random.whole(10, random.chance(0.2) ? 200_000 : 5_000);
     const throws = random.chance(universe.faults()["throw"] ?? 0);
     const failed = (): void => end({ kind: "threw", error: FAILURE, permanent: false });
-    const last = (): void => (throws ? failed() : end({ kind: "returned", result: number }));
-    const once = (key: string) => traces.effects.once(request.runId, services, process, { key });
+    const last = (answer: AttemptEnd = { kind: "returned", result: number }): void =>
+      throws ? failed() : end(answer);
+    const once = (key: string) => traces.effects.once(request, services, process, { key });
     const inSteps = (): void =>
       void workInSteps(universe, services, once).then(
         (left) => (left === undefined ? last() : end(left)),
         failed,
       );
+    const inList = (): void => void listSome(services).then(last, failed);
     const long = random.chance(universe.faults()["continue"] ?? 0);
-    if (lasts < request.timeoutMs) process.timers.after(lasts, long ? inSteps : last);
-    else process.timers.after(request.timeoutMs, () => end({ kind: "timed-out", error: FAILURE }));
+    const act = request.part?.kind === "list" ? inList : long ? inSteps : () => last();
+    timed(universe, process, request, { act, end });
     return {
       ended,
       // Time to obey the signal; the lease's stop margin is longer than that.

@@ -55,7 +55,7 @@ const longHandlers: Handlers = (universe, process, traces) => ({
     const between = (): void => {
       if (random.chance((universe.faults()["kill"] ?? 0) / 10)) process.kill();
     };
-    const once = (key: string) => traces.effects.once(request.runId, services, process, { key, between });
+    const once = (key: string) => traces.effects.once(request, services, process, { key, between });
     if (random.chance(universe.faults()["throw"] ?? 0)) process.timers.after(random.whole(1, 30_000), failed);
     void workOn(universe, process, services, once).then(end, failed);
     process.timers.after(request.timeoutMs, () => end({ kind: "timed-out", error: FAILURE }));

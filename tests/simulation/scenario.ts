@@ -1,7 +1,7 @@
 import { isLocked, maxHolders } from "../../lib/app/lock-keeper.ts";
 import { slotKeyOf } from "../../lib/core/identity.ts";
 import { runKey } from "../../lib/core/items.ts";
-import type { JobDefinition, Overlap } from "../../lib/core/job.ts";
+import type { JobDefinition, Overlap, ShardsDefinition } from "../../lib/core/job.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
 import { SURROUNDING_FAULTS } from "../../lib/simulation/faults.ts";
 import { brokenPromises, type Verdict } from "../../lib/simulation/invariants.ts";
@@ -24,7 +24,13 @@ export type Policy = (typeof POLICIES)[number];
 const START_MS = Date.parse("2026-03-28T23:58:30Z");
 const SLOT_EVERY_MS = 5 * MINUTE_MS;
 
-export const EVERY_FAULT: Faults = { ...SURROUNDING_FAULTS, throw: 0.2, hang: 0.03, continue: 0.15 };
+export const EVERY_FAULT: Faults = {
+  ...SURROUNDING_FAULTS,
+  throw: 0.2,
+  hang: 0.03,
+  continue: 0.15,
+  unconfirmed: 0.05,
+};
 
 /** What must lose nothing even when no watchdog repairs it. */
 export const ANSWERS_AND_DUPLICATES: Faults = {
@@ -49,6 +55,20 @@ export interface Scenario {
   /** They backfill past slots, and retry all dead runs, as well. */
   readonly series?: boolean;
 }
+
+/** How the runs of a story are split, by turns; half of them are not. */
+const SHARDS: readonly (ShardsDefinition | undefined)[] = [
+  undefined,
+  { count: 4, joins: true, tolerance: { count: 1 } },
+  undefined,
+  { joins: false, maxInFlight: 2, tolerance: { percent: 40 } },
+];
+
+const shardsOf = (seed: number): { readonly shards?: ShardsDefinition } => {
+  // Not always the same with the same overlap policy.
+  const shards = SHARDS[(seed + Math.floor(seed / POLICIES.length)) % SHARDS.length];
+  return shards === undefined ? {} : { shards };
+};
 
 const jobOf = ({ overlap }: Policy, endsAtMs: number, park: boolean): JobDefinition =>
   definition({
@@ -193,7 +213,8 @@ export const play = async ({
 }: Scenario): Promise<Played> => {
   // With a watchdog, every fifth story leaves what a kill interrupted to a person.
   const firstSlotMs = Math.ceil(START_MS / SLOT_EVERY_MS) * SLOT_EVERY_MS;
-  const job = jobOf(policy, firstSlotMs + count * SLOT_EVERY_MS, watchdog && seed % 5 === 0);
+  const park = watchdog && seed % 5 === 0;
+  const job = { ...jobOf(policy, firstSlotMs + count * SLOT_EVERY_MS, park), ...shardsOf(seed) };
   // Some deployments take several messages an invocation.
   const batch = seed % 4 === 1 ? 5 : 1;
   const world = makeWorld({ seed, startMs: START_MS, jobs: [job], faults, watchdog, batch });

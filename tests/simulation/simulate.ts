@@ -18,7 +18,14 @@ const { values } = parseArgs({
   },
 });
 
-const PORTS = ["table.write", "table.get", "table.getMany", "table.query", "queue.send"] as const;
+const PORTS = [
+  "table.write",
+  "table.get",
+  "table.getMany",
+  "table.query",
+  "queue.send",
+  "queue.sendBatch",
+] as const;
 
 /** Cells of the table that no story can hit, and why. */
 const IMPOSSIBLE: { readonly [cell: string]: string } = {};

@@ -1,0 +1,81 @@
+import { doneIn, failedSeatsIn, fanOutOf, phaseOf, type Seat, seatIn } from "../core/fan-out.ts";
+import type { Occurrence } from "../core/identity.ts";
+import { bucketKey, slotKeyInSortKey, subjectInPartitionKey } from "../core/items.ts";
+import type { JobDefinition } from "../core/job.ts";
+import { bucketSize, bucketsOf, strideCount } from "../core/shards.ts";
+import type { Item, Write } from "../core/write.ts";
+import type { Table } from "../ports/table.ts";
+
+const SEATS = 64;
+
+const seatViolation = (
+  name: string,
+  before: Seat | undefined,
+  after: Seat | undefined,
+): string | undefined => {
+  if (before === undefined || after === undefined) return undefined;
+  if (after.starts < before.starts) return `${name}: its fence went back`;
+  const isStart = after.starts === before.starts + 1;
+  const isHeld = before.owner !== undefined && before.leaseUntilMs !== undefined;
+  if (isStart && isHeld && after.crashes !== before.crashes + 1) return `${name}: a crash was not counted`;
+  return undefined;
+};
+
+const limitsBroken = ({ retry }: JobDefinition, name: string, seat: Seat | undefined): string | undefined => {
+  if (seat === undefined) return undefined;
+  if (seat.attempts > retry.retries) return `${name}: ${seat.attempts} failed attempts, and another`;
+  return seat.crashes > retry.crashes ? `${name}: ${seat.crashes} crashes, and another attempt` : undefined;
+};
+
+/** What no write may ever do to a bucket of shards. */
+const bucketViolations = (job: JobDefinition, before: Item | undefined, after: Item): readonly string[] => {
+  const [done, failed] = [doneIn(after), failedSeatsIn(after)];
+  const violations: (string | undefined)[] = [];
+  for (let seat = 0; seat < SEATS; seat++) {
+    const name = `${after["pk"]} seat ${seat}`;
+    const [was, is] = [seatIn(before, seat), seatIn(after, seat)];
+    violations.push(
+      doneIn(before).has(seat) && !done.has(seat) ? `${name}: was done, and is not` : undefined,
+      failedSeatsIn(before).has(seat) && !failed.has(seat) && before?.["forgiver"] === after["forgiver"]
+        ? `${name}: had failed, and nobody forgave it`
+        : undefined,
+      done.has(seat) && failed.has(seat) ? `${name}: is done, and has failed` : undefined,
+      (done.has(seat) || failed.has(seat)) && is?.leaseUntilMs !== undefined
+        ? `${name}: is over, and somebody has it`
+        : undefined,
+      seatViolation(name, was, is),
+      limitsBroken(job, name, is),
+    );
+  }
+  return violations.filter((violation) => violation !== undefined);
+};
+
+/** Watches the writes on buckets, and that a run is joined after its last shard only. */
+export const shardProbe = (table: Table, jobs: readonly JobDefinition[]) => {
+  const openShards = async (occurrence: Occurrence, run: Item): Promise<number> => {
+    const fan = fanOutOf(occurrence, run);
+    if (fan === undefined) return 0;
+    let open = 0;
+    for (let stride = 0; stride < strideCount(fan.total); stride++) {
+      for (const bucket of bucketsOf(stride, fan.total)) {
+        const item = await table.get(bucketKey({ ...fan, stride, bucket }), { consistent: true });
+        open += bucketSize(stride, bucket, fan.total) - doneIn(item).size - failedSeatsIn(item).size;
+      }
+    }
+    return open;
+  };
+
+  /** What the write of this key did wrong. */
+  return async (key: Write["key"], before: Item | undefined, after: Item): Promise<readonly string[]> => {
+    if (key.sk === "B" && key.pk.startsWith("F#")) {
+      const job = jobs.find(({ subject }) => key.pk.startsWith(`F#${subject}#`));
+      return job === undefined ? [] : bucketViolations(job, before, after);
+    }
+    if (!key.sk.startsWith("R#")) return [];
+    const isJoined = phaseOf(after) === "join" && phaseOf(before) !== "join";
+    if (!isJoined) return [];
+    const occurrence = { subject: subjectInPartitionKey(key.pk), slotKey: slotKeyInSortKey(key.sk) };
+    const open = await openShards(occurrence, after);
+    return open === 0 ? [] : [`${key.sk}: joined before ${open} of its shards were over`];
+  };
+};

@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { EVERY_FAULT } from "./scenario.ts";
+import { playShards, type ShardStory } from "./shards.ts";
+
+const COUNT = 150;
+const CLEAN = { lost: [], doubled: [], stuck: [] };
+
+/** How many of the shards' effects, and of the hook's, were done by somebody, each counted once. */
+const effectsOf = ({ world }: ShardStory) => {
+  const all = new Set(world.effects.map(({ runId }) => runId));
+  const shards = [...all].filter((id) => id.includes("/")).length;
+  return { shards, joins: all.size - shards };
+};
+
+test("without any fault each shard's effect is done once, and then the hook's", async () => {
+  const story = await playShards(1, {}, { overlap: "allow", count: COUNT });
+  expect(story.run).toMatchObject({ st: "succeeded", total: COUNT, result: COUNT, fence: 2 });
+  expect(story.verdict).toEqual(CLEAN);
+  expect(story.world.effects).toHaveLength(COUNT + 1);
+  expect(story.world.effects.at(-1)?.runId).not.toContain("/");
+});
+
+test.each([
+  ["allow", undefined],
+  ["skip", 7],
+  ["queue", undefined],
+  ["replace", 20],
+] as const)(
+  "with overlap %s and %s in flight, killed in the list, in shards and in the hook, and under every fault",
+  { timeout: 300_000 },
+  async (overlap, maxInFlight) => {
+    const killed = { list: 0, shard: 0, join: 0 };
+    for (let seed = 1; seed <= 6; seed++) {
+      const faults = { ...EVERY_FAULT, kill: 0.15, throw: 0.05, "very-late-event": 0, "dropped-event": 0 };
+      const limit = maxInFlight === undefined ? {} : { maxInFlight };
+      const story = await playShards(seed, faults, { overlap, count: COUNT, ...limit });
+      expect({ seed, ...story.verdict }).toEqual({ seed, ...CLEAN });
+      expect({ seed, run: story.run }).toMatchObject({ seed, run: { st: "succeeded", total: COUNT } });
+      expect({ seed, ...effectsOf(story) }).toEqual({ seed, shards: COUNT, joins: 1 });
+      for (const part of ["list", "shard", "join"] as const) killed[part] += story.killed[part];
+    }
+    // A story in which nobody was killed would prove nothing.
+    expect(killed.shard).toBeGreaterThan(10);
+    expect(killed.list).toBeGreaterThan(0);
+  },
+);
+
+test("at most as many shards are at work as may be in flight", async () => {
+  const { world, run } = await playShards(3, {}, { overlap: "allow", count: COUNT, maxInFlight: 3 });
+  expect(run).toMatchObject({ st: "succeeded" });
+  const shards = world.executions.filter(({ part }) => part?.kind === "shard");
+  const beside = shards.map(
+    (one) =>
+      shards.filter(
+        ({ startedAtMs, endedAtMs = 0 }) => startedAtMs <= one.startedAtMs && endedAtMs > one.startedAtMs,
+      ).length,
+  );
+  expect(Math.max(...beside)).toBe(3);
+});
