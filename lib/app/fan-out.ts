@@ -25,7 +25,7 @@ import { askedToStop, close, type Ended, journalEnd, record, stale, tookEffect, 
 import { repeated } from "./repeated.ts";
 import { type Sender, sendChosen, sendShards } from "./send-shards.ts";
 import { readStride, storeStride } from "./shard-pages.ts";
-import { readBuckets, type SeenShard, shardsIn, shardsToSend } from "./shard-state.ts";
+import { openStrides, readBuckets, type SeenShard, shardsIn, shardsToSend } from "./shard-state.ts";
 import { stopShards } from "./stop-shards.ts";
 import { DELETE, type Lease, type Visit, type WorkDeps } from "./visit.ts";
 
@@ -161,17 +161,22 @@ const sendAll = async (deps: WorkDeps, began: Began, { run, goOn }: Sending): Pr
   return phaseOf(run) === "again" ? sendAgain(deps, began, sender) : sendFirst(deps, began, sender);
 };
 
-/** Stride by stride, from where the attempt before came to. What was sent twice is absorbed by the shard's start. */
-const sendFirst = async (deps: WorkDeps, { holding }: Began, sender: Sender): Promise<void> => {
+/**
+ * Stride by stride, from where the attempt before came to. Of what that one may have sent, only what nobody has begun is
+ * sent again; what was sent twice all the same is absorbed by the shard's start.
+ */
+const sendFirst = async (deps: WorkDeps, { holding, lease }: Began, sender: Sender): Promise<void> => {
   const { fan, run, job } = sender;
+  const resumedAt = phaseOf(lease.item) === "send" ? Number(run["sent"] ?? 0) : undefined;
   const wanted = Math.min(fan.total, job.shards?.maxInFlight ?? fan.total);
   for (let sent = Number(run["sent"] ?? 0); sent < wanted; ) {
     const stride = Math.floor(sent / PER_STRIDE);
     const shards = await readStride(deps, fan, stride);
+    const isOpen = sent === resumedAt ? await openIn(deps, fan, stride) : () => true;
     await sendShards(
       deps,
       sender,
-      shards.filter(({ index }) => index < wanted),
+      shards.filter(({ index }) => index < wanted && isOpen(index)),
     );
     sent = Math.min(wanted, (stride + 1) * PER_STRIDE);
     // The last of them is noted by what opens the shards.
@@ -181,10 +186,18 @@ const sendFirst = async (deps: WorkDeps, { holding }: Began, sender: Sender): Pr
   }
 };
 
+/** Of a stride: whether nobody has begun the shard. */
+const openIn = async (deps: WorkDeps, fan: FanOut, stride: number): Promise<(index: number) => boolean> => {
+  const now = { nowMs: deps.clock.nowMs(), clockBoundMs: deps.timings.clockBoundMs };
+  const seen = shardsIn(await readBuckets(deps, fan, [stride]), fan.total, now);
+  const open = new Set(seen.filter(({ state }) => state.kind === "idle").map(({ index }) => index));
+  return (index) => open.has(index);
+};
+
 /** After a retry: the failed shards may start again, and all that are not done are sent. */
 const sendAgain = async (deps: WorkDeps, { holding }: Began, sender: Sender): Promise<void> => {
   const { fan, run, job, occurrence } = sender;
-  const seen = await readBuckets(deps, fan, undefined);
+  const seen = await readBuckets(deps, fan, openStrides(fan, undefined));
   const chosen = run["chosen"] instanceof Set ? run["chosen"] : undefined;
   const forgiven = await forgive(deps, seen, {
     fan,

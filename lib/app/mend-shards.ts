@@ -7,7 +7,7 @@ import type { Item } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
 import { joinIfFull, repeatSteps, type SeenBucket } from "./join.ts";
 import { sendChosen } from "./send-shards.ts";
-import { readBuckets, type SeenShard, shardsIn, shardsToSend } from "./shard-state.ts";
+import { openStrides, readBuckets, type SeenShard, shardsIn, shardsToSend } from "./shard-state.ts";
 
 type MendDeps = Pick<Deps, "table" | "queue" | "clock" | "timers" | "journal" | "timings">;
 
@@ -29,7 +29,7 @@ export const mendShards = async (deps: MendDeps, { job, occurrence, run }: InSha
   const fan = fanOutOf(occurrence, run);
   if (run === undefined || fan === undefined) return;
   await joinIfFull(deps, { job, occurrence }, run);
-  const seen = await readBuckets(deps, fan, run);
+  const seen = await readBuckets(deps, fan, openStrides(fan, run));
   await repeatSteps(deps, { job, occurrence, fan, epoch: Number(run["ep"]) }, seen);
   const nowMs = deps.clock.nowMs();
   const stalled = await noteProgress(deps, { job, occurrence, run }, overIn(run, fan, seen));

@@ -8,19 +8,20 @@ import type { SeenBucket } from "./join.ts";
 
 const READS_AT_ONCE = 16;
 
-/**
- * The buckets of the strides that RUN does not count as complete, in order. Consistent: what is counted from them
- * must be of this attempt set.
- */
+/** The numbers of all strides, without those that RUN counts as complete. */
+export const openStrides = ({ total }: FanOut, run: Item | undefined): readonly number[] => {
+  const full = fullNumbers(run);
+  return Array.from({ length: strideCount(total) }, (_, stride) => stride).filter(
+    (stride) => !full.has(stride),
+  );
+};
+
+/** The buckets of the strides, in order. Consistent: what is counted from them must be of this attempt set. */
 export const readBuckets = async (
   { table }: Pick<Deps, "table">,
   fan: FanOut,
-  run: Item | undefined,
+  open: readonly number[],
 ): Promise<readonly SeenBucket[]> => {
-  const full = fullNumbers(run);
-  const open = Array.from({ length: strideCount(fan.total) }, (_, stride) => stride).filter(
-    (stride) => !full.has(stride),
-  );
   const wanted = open.flatMap((stride) => bucketsOf(stride, fan.total).map((bucket) => ({ stride, bucket })));
   const seen: SeenBucket[] = [];
   await eachAtOnce(wanted.entries(), READS_AT_ONCE, async ([place, at]) => {

@@ -7,7 +7,7 @@ import { shortIsoOf } from "../core/time.ts";
 import type { Item } from "../core/write.ts";
 import { type DeadShard, readDeadShards } from "./dead-shards.ts";
 import type { Deps } from "./deps.ts";
-import { readBuckets, shardsIn } from "./shard-state.ts";
+import { openStrides, readBuckets, shardsIn } from "./shard-state.ts";
 
 type ViewDeps = Pick<Deps, "table" | "clock">;
 
@@ -33,7 +33,7 @@ export const shardsViewOf = async (
 
 const countNow = async (deps: ViewDeps, occurrence: Occurrence, run: Item) => {
   const fan = fanOutOf(occurrence, run) ?? { occurrence, plan: 0, total: 0, listed: false };
-  const seen = await readBuckets(deps, fan, undefined);
+  const seen = await readBuckets(deps, fan, openStrides(fan, undefined));
   const shards = shardsIn(seen, fan.total, { nowMs: deps.clock.nowMs(), clockBoundMs: 0 });
   const count = (kind: string): number => shards.filter(({ state }) => state.kind === kind).length;
   const [done, failed, running, waiting] = ["done", "failed", "running", "waiting"].map(count);

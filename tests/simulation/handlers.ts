@@ -24,8 +24,8 @@ const workInSteps = async (
 /** Not the same list in each attempt: whichever is complete first is the one that counts. */
 const listSome = async (services: AttemptServices): Promise<AttemptEnd> => {
   await services.addShards(["eu", "us"].map((key) => ({ key, input: { key } })));
-  await services.addShards(["cn", "jp", "in"].map((key) => ({ key })));
-  return { kind: "returned", result: 5 };
+  await services.addShards([{ key: "cn" }]);
+  return { kind: "returned", result: 3 };
 };
 
 export const FAILURE = {

@@ -59,7 +59,7 @@ export interface Scenario {
 /** How the runs of a story are split, by turns; half of them are not. */
 const SHARDS: readonly (ShardsDefinition | undefined)[] = [
   undefined,
-  { count: 4, joins: true, tolerance: { count: 1 } },
+  { count: 3, joins: true, tolerance: { count: 1 } },
   undefined,
   { joins: false, maxInFlight: 2, tolerance: { percent: 40 } },
 ];
@@ -227,8 +227,8 @@ export const play = async ({
   const faultsEndMs = START_MS + (count + 2) * SLOT_EVERY_MS;
   await world.time.playUntil(faultsEndMs);
   world.endFaults();
-  // Longer than the longest wait of all, the visibility of a message whose worker died, and a queue of sixteen.
-  await world.time.playUntil(faultsEndMs + 4 * HOUR_MS);
+  // Longer than the longest wait of all, the visibility of a message whose worker died, and a queue of sixteen runs.
+  await world.time.playUntil(faultsEndMs + 6 * HOUR_MS);
   await retryParked(world, job);
   const past = backfill === undefined ? [] : await finishBackfill(world, backfill);
   const live = await expectedOf(world, job, slots, sinceMs);

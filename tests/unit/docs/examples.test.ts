@@ -19,6 +19,8 @@ declare const writeReports: (bucket: string, days: number) => Promise<void>;
 declare const countNotes: () => Promise<number>;
 declare const indexNotes: (from: number, count: number) => Promise<number>;
 declare const fetchWith: (key: string | undefined) => Promise<void>;
+declare const customersAt: (slot: Date) => AsyncIterable<{ id: string; plan: string }>;
+declare const sendInvoice: (customer: string, plan: string, key: string) => Promise<void>;
 declare const mailer: { send(mail: { date: Date; key: string }): Promise<{ id: string }> };
 declare const mails: {
   down: boolean;

@@ -1,0 +1,266 @@
+/**
+ * `npm run shards -- [--shards N] [--kills] [--concurrency N] [--json]`: one run of so many shards (100,000) on the
+ * embedded stores, from its claim to its end. Prints how long its sending took beside a bare loop of batches with the
+ * same concurrency, what was asked of the table and the queue for each shard, the largest records, and the most memory
+ * that any process held. With `--kills` (1,000 shards) workers are killed while they list, in shards, and in the hook,
+ * and each part has an effect whose repeats are counted. Exit 1 when a budget or a promise is broken.
+ */
+import { parseArgs } from "node:util";
+import {
+  CreateQueueCommand,
+  PurgeQueueCommand,
+  ReceiveMessageCommand,
+  SendMessageBatchCommand,
+} from "@aws-sdk/client-sqs";
+import { poolQueue, queueArn } from "../../cli/dev/resources.ts";
+import { systemClock } from "../../lib/adapters/system/system.ts";
+import { eachAtOnce } from "../../lib/app/at-once.ts";
+import { makeRunByHand } from "../../lib/app/run-by-hand.ts";
+import { BATCHES_AT_ONCE } from "../../lib/app/send-shards.ts";
+import { watch } from "../../lib/app/watch.ts";
+import { composeDeps } from "../../lib/compose/deps.ts";
+import { workerFunction } from "../../lib/compose/functions.ts";
+import { readRunId } from "../../lib/core/identity.ts";
+import { runKey } from "../../lib/core/items.ts";
+import { messageText } from "../../lib/core/message.ts";
+import { isTerminal } from "../../lib/core/run.ts";
+import { bucketCount, strideCount } from "../../lib/core/shards.ts";
+import type { Item } from "../../lib/core/write.ts";
+import { added, counting } from "./counted.ts";
+import { startWorker, watchMemory } from "./processes.ts";
+import { makeShardStack, type ShardStack } from "./stack.ts";
+
+const { values } = parseArgs({
+  options: {
+    shards: { type: "string" },
+    kills: { type: "boolean", default: false },
+    concurrency: { type: "string", default: "8" },
+    json: { type: "boolean", default: false },
+  },
+});
+
+const KILLS = values.kills;
+const COUNT = Number(values.shards ?? (KILLS ? 1_000 : 100_000));
+const MEMORY_MB = 512;
+const RATIO = 1.2;
+const WRITE_UNIT_BYTES = 1_024;
+const BATCH = 10;
+
+const say = (line: string): void => console.error(line);
+
+/** As fast as anybody could send as many messages of the same size. */
+const bareLoopMs = async ({ sqs }: ShardStack, slotKey: string): Promise<number> => {
+  const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: "bare" }));
+  const bodies = Array.from({ length: COUNT }, (_, index) =>
+    messageText({
+      subject: "wide",
+      slotKey,
+      epoch: 1,
+      trigger: "manual",
+      queuedAtMs: Date.now(),
+      shard: { plan: 1, index, total: COUNT, key: `customer-${index}`, input: { customer: index } },
+    }),
+  );
+  const batches = Array.from({ length: Math.ceil(COUNT / BATCH) }, (_, n) =>
+    bodies.slice(n * BATCH, (n + 1) * BATCH),
+  );
+  const startedAtMs = performance.now();
+  await eachAtOnce(batches, BATCHES_AT_ONCE, async (batch) => {
+    const Entries = batch.map((MessageBody, index) => ({ Id: String(index), MessageBody }));
+    await sqs.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
+  });
+  const tookMs = performance.now() - startedAtMs;
+  await sqs.send(new PurgeQueueCommand({ QueueUrl }));
+  return tookMs;
+};
+
+/** The run's first message, taken by a worker of this process: it lists the shards and sends them. */
+const planMs = async (stack: ShardStack) => {
+  const counts = counting(stack);
+  const worker = workerFunction(stack.config, stack.manifest, {
+    pool: "default",
+    jobsFile: stack.jobsFile,
+    clients: { db: stack.db, sqs: stack.sqs },
+  });
+  await worker.ready();
+  const { Messages = [] } = await stack.sqs.send(
+    new ReceiveMessageCommand({
+      QueueUrl: stack.queue,
+      WaitTimeSeconds: 5,
+      MessageSystemAttributeNames: ["All"],
+    }),
+  );
+  const Records = Messages.map(({ Body = "", MessageId = "", ReceiptHandle = "" }) => ({
+    messageId: MessageId,
+    receiptHandle: ReceiptHandle,
+    body: Body,
+    attributes: {
+      ApproximateReceiveCount: "1",
+      SentTimestamp: String(Date.now()),
+      SenderId: "",
+      ApproximateFirstReceiveTimestamp: "",
+    },
+    messageAttributes: {},
+    md5OfBody: "",
+    eventSource: "aws:sqs",
+    eventSourceARN: queueArn(poolQueue("default")),
+    awsRegion: "us-east-1",
+  }));
+  const startedAtMs = performance.now();
+  await worker.handler({ Records }, { awsRequestId: "plan" });
+  const tookMs = performance.now() - startedAtMs;
+  await worker.close();
+  return { tookMs, counts };
+};
+
+const begin = async (stack: ShardStack) => {
+  const deps = composeDeps(stack.config, stack.manifest, { db: stack.db, sqs: stack.sqs });
+  const answer = await makeRunByHand(deps)({ job: stack.job });
+  const occurrence = readRunId(answer.runId);
+  if (occurrence === undefined) throw new Error("no run was made");
+  const read = (): Promise<Item | undefined> => deps.table.get(runKey(occurrence), { consistent: true });
+  return { occurrence, read };
+};
+
+const untilOver = async (
+  read: () => Promise<Item | undefined>,
+  eachSecond: () => Promise<void>,
+): Promise<Item> => {
+  for (;;) {
+    const run = await read();
+    if (run !== undefined && isTerminal(String(run["st"]))) return run;
+    await eachSecond();
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+  }
+};
+
+const faults: string[] = [];
+const must = (holds: boolean, what: string): void => {
+  if (!holds) faults.push(what);
+};
+
+/** By docs/protocol.md: two writes a shard, one for each 64 of them and each 4,096; its list's pages; its run. */
+const expectedWrites = (): number => {
+  const strides = strideCount(COUNT);
+  let buckets = 0;
+  for (let stride = 0; stride < strides; stride++) buckets += bucketCount(stride, COUNT);
+  return 2 * COUNT + 2 * buckets + 2 * strides;
+};
+
+const sumOf = (requests: { readonly [name: string]: number }, start: string): number =>
+  Object.entries(requests)
+    .filter(([name]) => name.startsWith(start))
+    .reduce((sum, [, count]) => sum + count, 0);
+
+const playWhole = async (stack: ShardStack): Promise<object> => {
+  const memory = watchMemory();
+  const { occurrence, read } = await begin(stack);
+  const before = await bareLoopMs(stack, occurrence.slotKey);
+  const plan = await planMs(stack);
+  const after = await bareLoopMs(stack, occurrence.slotKey);
+  const ratio = plan.tookMs / ((before + after) / 2);
+  say(
+    `bare loop ${Math.round(before)} ms and ${Math.round(after)} ms, list and send ${Math.round(plan.tookMs)} ms`,
+  );
+  const workers = await Promise.all([startWorker(stack), startWorker(stack)]);
+  const startedAtMs = systemClock.nowMs();
+  let looks = 0;
+  const run = await untilOver(read, async () => {
+    looks += 1;
+    if (looks % 30 === 0) say(`${looks} s: ${phaseText(await read())}`);
+  });
+  const seconds = Math.round((systemClock.nowMs() - startedAtMs) / 1_000);
+  const planned = plan.counts;
+  const counts = added([planned, ...(await Promise.all(workers.map((worker) => worker.counts())))]);
+  await Promise.all(workers.map((worker) => worker.stop()));
+  const peaks = memory.stop();
+  const writes = sumOf(counts.requests, "UpdateItem");
+  must(run["st"] === "succeeded", `the run ended ${String(run["st"])}`);
+  must(ratio <= RATIO, `sending took ${ratio.toFixed(2)} times the bare loop`);
+  // Its claim, its start, its list, its phases and its end; and renewals of the lease while it sent.
+  must(writes - expectedWrites() < 60, `${writes} writes, and ${expectedWrites()} would do`);
+  for (const kind of ["RUN", "BUCKET", "STRIDE"]) {
+    must((counts.largest[kind] ?? 0) < WRITE_UNIT_BYTES, `a ${kind} item of ${counts.largest[kind]} bytes`);
+  }
+  for (const [name, mb] of Object.entries(peaks)) must(mb < MEMORY_MB, `${name} held ${mb} MB`);
+  const perShard = (count: number): number => Number((count / COUNT).toFixed(4));
+  return {
+    shards: COUNT,
+    seconds,
+    ratio: Number(ratio.toFixed(3)),
+    enqueueMs: { bare: [Math.round(before), Math.round(after)], listAndSend: Math.round(plan.tookMs) },
+    requestsPerShard: {
+      writes: perShard(writes),
+      reads: perShard(sumOf(counts.requests, "GetItem") + sumOf(counts.requests, "Query")),
+      batches: perShard(counts.requests["SendMessageBatch"] ?? 0),
+    },
+    requests: counts.requests,
+    largestBytes: counts.largest,
+    peakMb: peaks,
+  };
+};
+
+const phaseText = (run: Item | undefined): string =>
+  `${String(run?.["ph"])}, ${run?.["full"] instanceof Set ? run["full"].size : 0} strides are over`;
+
+/** Kills a worker at the first word from the list, at some shards, and at the hook. */
+const playKilled = async (stack: ShardStack): Promise<object> => {
+  const worker = await startWorker(stack);
+  const { occurrence, read } = await begin(stack);
+  const wanted = [1 / 10, 1 / 2, 9 / 10].map((share) => Math.floor(COUNT * share));
+  let kills = Promise.resolve();
+  const done: string[] = [];
+  const kill = (at: string): void => {
+    if (done.includes(at)) return;
+    done.push(at);
+    kills = kills.then(() => worker.kill());
+  };
+  stack.witness.listen((key) => {
+    const effects = [...stack.witness.asked.keys()].filter((one) => one.endsWith(":effect")).length;
+    if (key === "list") kill("list");
+    if (key.endsWith(":join")) kill("join");
+    for (const count of wanted) if (effects >= count) kill(`shard ${count}`);
+  });
+  const silent = { attempt: () => undefined, notice: () => undefined, handlerLine: () => undefined };
+  const clients = { db: stack.db, sqs: stack.sqs };
+  const deps = { ...composeDeps(stack.config, stack.manifest, clients), journal: silent };
+  const startedAtMs = systemClock.nowMs();
+  let looks = 0;
+  const run = await untilOver(read, async () => {
+    looks += 1;
+    const effects = [...stack.witness.asked.keys()].filter((key) => key.endsWith(":effect")).length;
+    if (looks % 10 === 0) say(`${phaseText(await read())}, ${effects} effects, killed in ${done.join(", ")}`);
+    await watch(deps).catch((error: unknown) => say(String(error)));
+  });
+  const seconds = Math.round((systemClock.nowMs() - startedAtMs) / 1_000);
+  await kills;
+  await worker.stop();
+  const asked = [...stack.witness.asked].filter(([key]) => key !== "list");
+  const effects = asked.filter(([key]) => key.endsWith(":effect"));
+  const joins = asked.filter(([key]) => key.endsWith(":join"));
+  const repeats = effects.reduce((sum, [, times]) => sum + times - 1, 0);
+  const runs = await stack.table.query({ pk: runKey(occurrence).pk, first: "R#", last: "R#~" });
+  must(run["st"] === "succeeded", `the run ended ${String(run["st"])}`);
+  must(effects.length === COUNT, `${effects.length} of ${COUNT} shards had their effect`);
+  must(joins.length === 1, `${joins.length} joins`);
+  must(runs.length === 1, `${runs.length} runs`);
+  // What a kill cut off from its record, and nothing else.
+  const most = worker.kills() * Number(values.concurrency);
+  must(repeats <= most, `${repeats} effects were repeated, and the kills explain ${most}`);
+  for (const at of ["list", "join"]) must(done.includes(at), `nobody was killed in the ${at}`);
+  return {
+    shards: COUNT,
+    seconds,
+    kills: worker.kills(),
+    killedIn: done,
+    effects: effects.length,
+    repeats,
+    joins: joins.length,
+  };
+};
+
+const stack = await makeShardStack({ count: COUNT, kills: KILLS, concurrency: Number(values.concurrency) });
+const figures = await (KILLS ? playKilled(stack) : playWhole(stack)).finally(() => stack.close());
+console.log(values.json ? JSON.stringify({ ...figures, faults }) : JSON.stringify(figures, undefined, 2));
+for (const fault of faults) say(`BROKEN: ${fault}`);
+process.exit(faults.length === 0 ? 0 : 1);
