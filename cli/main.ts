@@ -7,6 +7,7 @@ import { addCancel } from "./commands/cancel.ts";
 import { addDev } from "./commands/dev.ts";
 import { addDismiss } from "./commands/dismiss.ts";
 import { addEjectExamples } from "./commands/eject-examples.ts";
+import { addEstimate } from "./commands/estimate.ts";
 import { addList } from "./commands/list.ts";
 import { addMute, addUnmute } from "./commands/mute.ts";
 import { addNew } from "./commands/new.ts";
@@ -43,6 +44,7 @@ const VERBS = [
   addSimulate,
   addNew,
   addEjectExamples,
+  addEstimate,
 ];
 
 const HELP_TAIL = `

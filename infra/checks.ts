@@ -139,7 +139,7 @@ export const stackFaults = (
   const tooMany: BuildFault = {
     file: SERVERLESS,
     message: `the template has ${count} resources, ${otherResources} of them not of Belfry; CloudFormation takes ${MOST_RESOURCES}`,
-    hint: "use fewer pools, or deploy what is yours as a stack of its own",
+    hint: "use fewer pools, set ownAlarms in fewer jobs, or deploy what is yours as a stack of its own",
   };
   return [...(count > MOST_RESOURCES ? [tooMany] : []), ...bigInputs(resources)];
 };

@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { measurementsIn } from "../../../cli/dev/emf-measurements.ts";
 import { emfJournal } from "../../../lib/adapters/log/emf-journal.ts";
+import { watchingCost } from "../../../lib/core/watching-cost.ts";
 import type { AttemptEvent, NoticeCode } from "../../../lib/ports/journal.ts";
 import { definition } from "../../support/definitions.ts";
 
@@ -109,6 +110,16 @@ test("a job that has metrics of its own has those of its alarms, beside the serv
 test("a success costs a job with metrics of its own none", () => {
   const line = printed((journal) => journal.attempt(event({ job: "own" })));
   expect(line).toMatchObject({ _aws: { CloudWatchMetrics: { length: 1 } } });
+});
+
+test("a service that is well writes the metrics that the estimate counts", () => {
+  const lines = [
+    printed((journal) => journal.attempt(event({}))),
+    printed((journal) => journal.notice("info", "watchdog-pass", {})),
+    printed((journal) => journal.notice("info", "notifier-pass", {})),
+  ];
+  const written = lines.flatMap((line) => measurementsIn(JSON.stringify(line)).map(({ id }) => id));
+  expect(watchingCost(10, {}).metrics.count).toBe(new Set(written).size);
 });
 
 test("what is only said carries no metric", () => {
