@@ -34,20 +34,15 @@ export const lockProbe = (table: Table, jobs: readonly JobDefinition[]) => {
     return early;
   };
 
-  const onLock = async (
-    subject: string,
-    most: number,
-    before: Item | undefined,
-    after: Item,
-  ): Promise<string[]> => {
+  const onLock = async (job: JobDefinition, before: Item | undefined, after: Item): Promise<string[]> => {
     const holders = holdersOf(after);
     const held = Number(after["held"] ?? 0);
     const slots = waitersOf(after).map(({ slotKey, epoch }) => `${slotKey} ${epoch}`);
     const twice = slots.filter((slot, index) => slots.indexOf(slot) !== index);
     return [
-      ...(await leftEarly(subject, before, after)),
+      ...(await leftEarly(job.subject, before, after)),
       ...(held === holders.length ? [] : [`the lock counts ${held} holders and lists ${holders.length}`]),
-      ...(holders.length <= most ? [] : [`${holders.length} hold the lock`]),
+      ...(holders.length <= maxHolders(job) ? [] : [`${holders.length} hold the lock`]),
       ...twice.map((slot) => `${slot} waits in two places`),
     ];
   };
@@ -64,11 +59,11 @@ export const lockProbe = (table: Table, jobs: readonly JobDefinition[]) => {
   /** What the write of this key did wrong. */
   return async (key: Write["key"], before: Item | undefined, after: Item): Promise<readonly string[]> => {
     const versions = jobs.filter(({ subject }) => lockKey(subject).pk === key.pk);
-    const [job] = versions;
+    const [job] = versions.toSorted((left, right) => maxHolders(right) - maxHolders(left));
     // What a version that allows overlap has claimed is in no lock, and runs beside what later ones claim.
     if (job === undefined || !versions.every(isLocked)) return [];
     const { subject } = job;
-    if (key.sk !== lockKey(subject).sk) return key.sk.startsWith("R#") ? onRun(subject, before, after) : [];
-    return onLock(subject, Math.max(...versions.map(maxHolders)), before, after);
+    if (key.sk === lockKey(subject).sk) return onLock(job, before, after);
+    return key.sk.startsWith("R#") ? onRun(subject, before, after) : [];
   };
 };
