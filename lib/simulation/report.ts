@@ -101,7 +101,8 @@ const spansOf = (runs: readonly Run[]) => {
 
 const effectsOf = ({ world }: Story, runs: readonly Run[]) => {
   const ids = new Set(runs.map(({ occurrence }) => runIdOf(occurrence)));
-  const done = world.effects.filter(({ runId }) => ids.has(runId));
+  // Of a shard it is the run's id, and the shard's number behind a slash.
+  const done = world.effects.filter(({ runId }) => ids.has(runId.replace(/\/.*$/, "")));
   const effects = new Set(done.map(({ runId, key }) => `${runId} ${key}`)).size;
   return { effects, repeatedEffects: done.length - effects };
 };

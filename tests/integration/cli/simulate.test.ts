@@ -20,6 +20,9 @@ const FILES = {
     handler: () => { for (;;); }`),
   "jobs/exits.ts": job(`schedule: "0 5 * * *", retry: { retries: 0 }, handler: () => process.exit(3)`),
   "jobs/by-hand.ts": job("handler: async () => 1"),
+  "jobs/wide.ts": job(`schedule: "0 7 * * *",
+    shards: async function* () { for (let n = 0; n < 4; n++) yield { key: "part " + n, input: n }; },
+    handler: async ({ once }) => { await once("mail", () => 1); }, join: async () => "joined"`),
   "jobs/on-moon.ts": job(`schedule: "0 6 * * *", stages: ["prod"], handler: async () => 1`),
 };
 
@@ -54,6 +57,7 @@ test("without handlers every slot of every job is played, and nothing is left be
     ["hangs", 2, 2],
     ["on-moon", 2, 2],
     ["shows-time", 2, 2],
+    ["wide", 2, 2],
   ]);
   expect(existsSync(join(cwd, ".belfry"))).toBe(false);
 });
@@ -105,6 +109,14 @@ test("what throws, hangs or exits is seen to its end, and a dead run is exit cod
     ["hangs", "TimeoutError", expect.stringContaining("longer than its timeout of 10 minutes")],
   ]);
   expect(jobs.find((one) => one.job === "hangs")).toMatchObject({ longestRunMs: 600_000 });
+});
+
+test("shards are listed, called and joined: the effects of each are its own", async () => {
+  const { code, json } = await simulate("wide", ...RANGE, "--json");
+  const { jobs, broken } = json() as SimulationAnswer;
+  expect({ code, broken }).toEqual({ code: 0, broken: [] });
+  // The list, four shards and the join, twice.
+  expect(jobs).toMatchObject([{ succeeded: 2, calls: 12, effects: 8, repeatedEffects: 0 }]);
 });
 
 test("the table says what became of the slots, the dead runs by name, and that the promises held", async () => {
