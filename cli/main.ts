@@ -5,6 +5,7 @@ import { addAlert, addAlerts } from "./commands/alerts.ts";
 import { addBackfill } from "./commands/backfill.ts";
 import { addCancel } from "./commands/cancel.ts";
 import { addDev } from "./commands/dev.ts";
+import { addDiff } from "./commands/diff.ts";
 import { addDismiss } from "./commands/dismiss.ts";
 import { addEjectExamples } from "./commands/eject-examples.ts";
 import { addEstimate } from "./commands/estimate.ts";
@@ -29,6 +30,7 @@ const VERBS = [
   addRun,
   addRuns,
   addShow,
+  addDiff,
   addRetry,
   addCancel,
   addBackfill,

@@ -28,6 +28,37 @@ export const stageFaults = (stage: string): readonly BuildFault[] =>
         },
       ];
 
+const SETTING = "custom.belfry";
+const TABLE_NAME = /^[A-Za-z0-9_.-]{3,255}$/;
+
+/** `custom.belfry.table` of serverless.yml, once `settingFaults` has none. */
+export const keptTableIn = (settings: unknown): { readonly keptTable?: string } => {
+  const { table } = (settings ?? {}) as { readonly table?: unknown };
+  return typeof table === "string" ? { keptTable: table } : {};
+};
+
+/** `custom.belfry` of serverless.yml. */
+export const settingFaults = (deployment: Deployment, settings: unknown): readonly BuildFault[] => {
+  const fault = (field: string, message: string, hint: string): BuildFault[] => [
+    { file: SERVERLESS, field, message, hint },
+  ];
+  if (typeof settings !== "object" || settings === null || Array.isArray(settings))
+    return fault(SETTING, "these are no settings", "write { table: <name> }, or leave it out");
+  const unknown = Object.keys(settings).filter((key) => key !== "table");
+  if (unknown.length > 0)
+    return fault(`${SETTING}.${unknown[0]}`, "there is no such setting", "there is one: table");
+  const { table } = settings as { readonly table?: unknown };
+  if (table === undefined) return [];
+  if (typeof table !== "string" || !TABLE_NAME.test(table))
+    return fault(`${SETTING}.table`, "this is no name of a table", "as DynamoDB lists it, not its ARN");
+  // As CloudFormation names a table that has no name of its own.
+  const owner = /^(.+)-BelfryTable-[A-Z0-9]+$/.exec(table)?.[1];
+  const here = `${deployment.service}-${deployment.stage}`;
+  if (owner === undefined || owner === here) return [];
+  const hint = `name one of ${here}, so that no two stages share runs, claims and pauses`;
+  return fault(`${SETTING}.table`, `${table} is the table of ${owner}, and this is ${here}`, hint);
+};
+
 /** Everything that AWS, or another part of the project, would refuse later: one line each. */
 export const deploymentFaults = (
   { service, stage }: Deployment,

@@ -2,14 +2,16 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { NO_ALERTS } from "../lib/core/alert-channels.ts";
+import type { Manifest } from "../lib/core/job.ts";
 import { artifactName, type Built, writeArtifacts } from "./artifacts.ts";
 import { type BuildFault, buildProject, formatFaults } from "./build/build.ts";
-import { deploymentFaults, stackFaults, stageFaults } from "./checks.ts";
+import { deploymentFaults, keptTableIn, settingFaults, stackFaults, stageFaults } from "./checks.ts";
 import type { Resources, Value } from "./cloudformation.ts";
 import type { FunctionSpec } from "./functions.ts";
+import { makeRemoval } from "./left-behind.ts";
 import { type Deployment, type FunctionKind, functionLogicalId } from "./naming.ts";
 import { unheard } from "./reach.ts";
-import { makeStack } from "./stack.ts";
+import { makeStack, type Stack } from "./stack.ts";
 
 /** What we use of the Serverless Framework. */
 export interface Serverless {
@@ -17,6 +19,7 @@ export interface Serverless {
   readonly service: {
     readonly service: string;
     readonly functions: { [key: string]: FunctionEntry };
+    readonly custom?: { readonly belfry?: unknown };
     readonly resources?: { readonly Resources?: { readonly [id: string]: unknown } };
     readonly provider: {
       readonly logRetentionInDays?: number;
@@ -24,7 +27,11 @@ export interface Serverless {
     };
   };
   readonly classes: { readonly Error: new (message: string, code: string) => Error };
-  getProvider(name: "aws"): { getStage(): string };
+  getProvider(name: "aws"): {
+    getStage(): string;
+    getRegion(): string;
+    readonly naming: { getStackName(): string };
+  };
 }
 
 interface Template {
@@ -51,7 +58,7 @@ export interface Options {
 }
 
 export interface Utilities {
-  readonly log: { warning(text: string): void; info(text: string): void };
+  readonly log: { warning(text: string): void; notice(text: string): void; info(text: string): void };
 }
 
 const RETENTION_DAYS = 30;
@@ -77,41 +84,58 @@ const buildForDeploy = async (projectDir: string): Promise<DeployBuild> => {
   }
 };
 
-/**
- * The plugin's hooks, in the order in which a command meets them. Jobs are built once, at the first hook that needs
- * them; each fault is one line, and no command goes on with one.
- */
-export const makePlugin = (serverless: Serverless, options: Options, { log }: Utilities) => {
-  const folder = join(serverless.serviceDir, ".serverless");
-  const deployment = (): Deployment => ({
-    service: serverless.service.service,
-    stage: serverless.getProvider("aws").getStage(),
-  });
-  const invalid = (faults: readonly BuildFault[]): Error =>
-    new serverless.classes.Error(formatFaults(faults), "BELFRY_INVALID_PROJECT");
-  const refuse = (faults: readonly BuildFault[]): void => {
-    if (faults.length > 0) throw invalid(faults);
-  };
-  let built: Built | undefined;
+const deploymentOf = (serverless: Serverless): Deployment => ({
+  service: serverless.service.service,
+  stage: serverless.getProvider("aws").getStage(),
+});
 
-  const build = async (): Promise<Built> => {
+/** The project's build, made once, at the first call. */
+const makeBuild = (
+  serverless: Serverless,
+  log: Utilities["log"],
+  invalid: Invalid,
+): (() => Promise<Built>) => {
+  let built: Built | undefined;
+  return async () => {
     if (built) return built;
-    refuse(stageFaults(deployment().stage));
     const answer = await buildForDeploy(serverless.serviceDir);
     if (!("built" in answer)) throw invalid(answer.faults);
     for (const warning of answer.warnings) log.warning(warning);
     built = answer.built;
     return built;
   };
+};
+
+type Invalid = (faults: readonly BuildFault[]) => Error;
+
+/**
+ * The plugin's hooks, in the order in which a command meets them. Jobs are built once, at the first hook that needs
+ * them; each fault is one line, and no command goes on with one.
+ */
+export const makePlugin = (serverless: Serverless, options: Options, { log }: Utilities) => {
+  const folder = join(serverless.serviceDir, ".serverless");
+  const deployment = (): Deployment => deploymentOf(serverless);
+  const invalid: Invalid = (faults) =>
+    new serverless.classes.Error(formatFaults(faults), "BELFRY_INVALID_PROJECT");
+  const refuse = (faults: readonly BuildFault[]): void => {
+    if (faults.length > 0) throw invalid(faults);
+  };
+  const build = makeBuild(serverless, log, invalid);
+  const settings = serverless.service.custom?.belfry ?? {};
+  const stackOf = (manifest: Manifest, otherResources = 0): Stack => {
+    const facts = { deployment: deployment(), manifest, nowMs: Date.now(), otherResources };
+    return makeStack({ ...facts, ...keptTableIn(settings) });
+  };
 
   /** Makes our functions known to the framework; nothing is written. */
   const addFunctions = async (): Promise<void> => {
+    refuse([...stageFaults(deployment().stage), ...settingFaults(deployment(), settings)]);
     const { manifest } = await build();
     const { functions, provider, resources } = serverless.service;
     const resourceIds = Object.keys(resources?.Resources ?? {});
     refuse(deploymentFaults(deployment(), manifest, { functionKeys: Object.keys(functions), resourceIds }));
     const retention = provider.logRetentionInDays ?? RETENTION_DAYS;
-    const stack = makeStack({ deployment: deployment(), manifest, nowMs: Date.now() });
+    const stack = stackOf(manifest);
     for (const spec of stack.functions) functions[spec.key] = entryOf(spec, folder, retention);
   };
 
@@ -127,9 +151,8 @@ export const makePlugin = (serverless: Serverless, options: Options, { log }: Ut
       ...Object.keys(template.Resources),
       ...Object.keys(serverless.service.resources?.Resources ?? {}),
     ]);
-    const own = makeStack({ deployment: deployment(), manifest, nowMs: Date.now() }).functions.length;
-    const otherResources = ids.size - 2 * own;
-    const stack = makeStack({ deployment: deployment(), manifest, nowMs: Date.now(), otherResources });
+    const otherResources = ids.size - 2 * stackOf(manifest).functions.length;
+    const stack = stackOf(manifest, otherResources);
     refuse(stackFaults(stack, otherResources));
     for (const spec of stack.functions) setProperties(template, spec);
     Object.assign(template.Resources, stack.resources satisfies Resources);
@@ -138,14 +161,20 @@ export const makePlugin = (serverless: Serverless, options: Options, { log }: Ut
     log.info(`belfry: ${manifest.jobs.length} jobs, ${Object.keys(stack.resources).length} resources`);
   };
 
-  /** Every function carries the list of jobs: one that is deployed alone would know others than the rest. */
-  const refuseOneOfOurs = async (): Promise<void> => {
-    if (!options.function?.startsWith("belfry-")) return;
-    const message = `${options.function} is deployed with all the others, since each of them carries the list of jobs`;
-    refuse([{ file: "serverless.yml", message, hint: "npx serverless deploy" }]);
+  return {
+    addFunctions,
+    writeZips,
+    addResources,
+    refuseOneOfOurs: async (): Promise<void> => refuse(partFaults(options)),
+    ...makeRemoval(serverless, log),
   };
+};
 
-  return { addFunctions, writeZips, addResources, refuseOneOfOurs };
+/** Every function carries the list of jobs: one that is deployed alone would know others than the rest. */
+const partFaults = ({ function: key }: Options): readonly BuildFault[] => {
+  if (!key?.startsWith("belfry-")) return [];
+  const message = `${key} is deployed with all the others, since each of them carries the list of jobs`;
+  return [{ file: "serverless.yml", message, hint: "npx serverless deploy" }];
 };
 
 const DESCRIPTIONS: { readonly [kind in FunctionKind]: string } = {

@@ -38,6 +38,8 @@ module.exports = class BelfryPlugin {
       "before:package:createDeploymentArtifacts": call("writeZips"),
       "before:package:finalize": call("addResources"),
       "before:deploy:function:initialize": call("refuseOneOfOurs"),
+      "before:remove:remove": call("findTable"),
+      "after:remove:remove": call("tellWhatIsLeft"),
       "before:invoke:invoke": call("addFunctions"),
       "before:logs:logs": call("addFunctions"),
       "before:metrics:metrics": call("addFunctions"),

@@ -5,6 +5,7 @@ import { alarmResources } from "./alarms.ts";
 import { getArn, type Resources, ref, type Value } from "./cloudformation.ts";
 import { dashboardResources } from "./dashboard.ts";
 import { type FunctionSpec, functionResources, functionSpecs } from "./functions.ts";
+import { onKeptTable } from "./kept-table.ts";
 import { type Deployment, functionKey, functionLogicalId } from "./naming.ts";
 import { poolMappings } from "./pools.ts";
 import { queueResources } from "./queues.ts";
@@ -18,6 +19,8 @@ export interface StackFacts {
   readonly nowMs: number;
   /** Resources that the template has besides ours; default none. */
   readonly otherResources?: number;
+  /** The name of a table that is there already, to be used instead of one of the stack's own. */
+  readonly keptTable?: string;
 }
 
 export interface Stack {
@@ -34,7 +37,12 @@ const COMMON_SCHEDULES = 8;
 export const MOST_RESOURCES = 500;
 
 /** Everything of a deployment as data: a function of the manifest and of names, so that equal jobs give equal templates. */
-export const makeStack = ({ deployment, manifest, nowMs, otherResources = 0 }: StackFacts): Stack => {
+export const makeStack = (facts: StackFacts): Stack => {
+  const stack = onOwnTable(facts);
+  return facts.keptTable === undefined ? stack : onKeptTable(stack, facts.keptTable);
+};
+
+const onOwnTable = ({ deployment, manifest, nowMs, otherResources = 0 }: StackFacts): Stack => {
   const functions = functionSpecs({ deployment, manifest });
   const base: Resources = {
     ...tableResources(),

@@ -3,6 +3,7 @@ import type { AlertView } from "../../app/list-alerts.ts";
 import type { JobSummary } from "../../app/list-jobs.ts";
 import type { SeriesView } from "../../app/series-view.ts";
 import type { AlarmDefinition } from "../../core/alarm.ts";
+import type { JobDefinition } from "../../core/job.ts";
 import type { Json } from "../../core/json.ts";
 import type { RunView } from "../../core/run.ts";
 
@@ -20,6 +21,14 @@ export interface AlarmsAnswer {
 
 export interface AlarmView extends Pick<AlarmDefinition, "key" | "about" | "topic" | "meaning" | "remedy"> {
   readonly since: string;
+}
+
+/** `GET /v1/definitions`: what is deployed, as it was built. */
+export interface DefinitionsAnswer {
+  readonly stage: string;
+  /** Of the manifest. */
+  readonly hash: string;
+  readonly jobs: readonly JobDefinition[];
 }
 
 /** `GET /v1/runs`. The zones are those of the jobs in the list that still exist. */

@@ -16,7 +16,14 @@ import type { Clock } from "../../ports/clock.ts";
 import { addActRoutes } from "./act-routes.ts";
 import { type AlarmDeps, addAlarmRoute } from "./alarm-route.ts";
 import { type AlertDeps, addAlertRoutes } from "./alert-routes.ts";
-import type { AcceptedAnswer, DryRunAnswer, JobsAnswer, RunAnswer, RunsAnswer } from "./answers.ts";
+import type {
+  AcceptedAnswer,
+  DefinitionsAnswer,
+  DryRunAnswer,
+  JobsAnswer,
+  RunAnswer,
+  RunsAnswer,
+} from "./answers.ts";
 import { bodyOf } from "./body.ts";
 import { answerError } from "./problems.ts";
 import { checked, JOB_RUN_QUERY, NEXT_QUERY, RUN_QUERY, RUN_REQUEST, RUNS_QUERY } from "./schemas.ts";
@@ -103,6 +110,10 @@ const addJobRoutes = (app: Hono, deps: OperateDeps): void => {
 
   app.get("/v1/jobs", async (context) =>
     context.json({ jobs: await inspect.listJobs() } satisfies JobsAnswer),
+  );
+
+  app.get("/v1/definitions", (context) =>
+    context.json({ stage: jobs.stage, hash: jobs.hash, jobs: jobs.all } satisfies DefinitionsAnswer),
   );
 
   app.get("/v1/jobs/:job/next", (context) => {

@@ -1,6 +1,5 @@
 import { attemptingFaults } from "./attempts.ts";
 import { claimFaults } from "./claims.ts";
-import { healthFaults } from "./health.ts";
 import { keeperFaults } from "./keeper.ts";
 import { keepingFaults } from "./kept.ts";
 import { lockFaults } from "./lock.ts";
@@ -25,5 +24,4 @@ export const FAULTS = [
   ...requestFaults,
   ...notifyingFaults,
   ...seriesFaults,
-  ...healthFaults,
 ];

@@ -1,0 +1,163 @@
+/**
+ * Which of the rights that were deployed were used. The emulator's CloudTrail tells who called what; what the services
+ * do with a role themselves it does without one, and there IAM is asked.
+ */
+import { createHash } from "node:crypto";
+import { LookupEventsCommand } from "@aws-sdk/client-cloudtrail";
+import { GetRolePolicyCommand, ListRolePoliciesCommand } from "@aws-sdk/client-iam";
+import { GetFunctionConfigurationCommand, ListFunctionsCommand } from "@aws-sdk/client-lambda";
+import type { Aws } from "./aws.ts";
+import { mayDo, nameOfRole } from "./permissions.ts";
+import { SERVICE, STAGE } from "./project.ts";
+
+export interface Statement {
+  readonly Effect: string;
+  readonly Action: readonly string[];
+  readonly Resource: readonly string[];
+}
+
+/** One statement of a deployed role. */
+export interface Right {
+  /** `worker-default`, `dispatcher`. */
+  readonly owner: string;
+  readonly roleArn: string;
+  readonly policy: string;
+  readonly index: number;
+  readonly statement: Statement;
+}
+
+const PREFIX = `${SERVICE}-${STAGE}-belfry-`;
+
+interface Owner {
+  readonly name: string;
+  readonly functionArn: string;
+  readonly roleArn: string;
+}
+
+export const ownersOf = async ({ lambda }: Aws): Promise<readonly Owner[]> => {
+  const { Functions = [] } = await lambda.send(new ListFunctionsCommand({ MaxItems: 50 }));
+  const ours = Functions.filter(({ FunctionName }) => FunctionName?.startsWith(PREFIX));
+  return Promise.all(
+    ours.map(async ({ FunctionName = "" }) => {
+      const { FunctionArn = "", Role = "" } = await lambda.send(
+        new GetFunctionConfigurationCommand({ FunctionName }),
+      );
+      return { name: FunctionName.slice(PREFIX.length), functionArn: FunctionArn, roleArn: Role };
+    }),
+  );
+};
+
+export const documentOf = async (
+  { iam }: Aws,
+  roleArn: string,
+  PolicyName: string,
+): Promise<readonly Statement[]> => {
+  const RoleName = nameOfRole(roleArn);
+  const { PolicyDocument = "" } = await iam.send(new GetRolePolicyCommand({ RoleName, PolicyName }));
+  return (JSON.parse(decodeURIComponent(PolicyDocument)) as { readonly Statement: readonly Statement[] })
+    .Statement;
+};
+
+export const rightsOf = async (
+  aws: Aws,
+  { name, roleArn }: Pick<Owner, "name" | "roleArn">,
+): Promise<readonly Right[]> => {
+  const { PolicyNames = [] } = await aws.iam.send(
+    new ListRolePoliciesCommand({ RoleName: nameOfRole(roleArn) }),
+  );
+  const all = await Promise.all(
+    PolicyNames.map(async (policy) =>
+      (await documentOf(aws, roleArn, policy)).map(
+        (statement, index): Right => ({ owner: name, roleArn, policy, index, statement }),
+      ),
+    ),
+  );
+  return all.flat();
+};
+
+/** As the emulator makes it: one for each function and role. */
+const accessKeyOf = ({ functionArn, roleArn }: Owner): string =>
+  `ASIA${createHash("sha256").update(`${functionArn}:${roleArn}`).digest("hex").slice(0, 16).toUpperCase()}`;
+
+/** What the services do with a role themselves: for each call, the reason why no function makes it. */
+export const BY_SERVICES: readonly (readonly [action: string, owner: RegExp, why: string])[] = [
+  ["logs:CreateLogStream", /./, "Lambda writes the log"],
+  ["logs:PutLogEvents", /./, "Lambda writes the log"],
+  ["sqs:ReceiveMessage", /./, "Lambda polls the queue"],
+  ["sqs:DeleteMessage", /./, "Lambda deletes what was handled"],
+  ["sqs:GetQueueAttributes", /./, "Lambda watches the queue's length"],
+];
+
+/** Rights for what this scenario does not bring about: each has another test. */
+const NOT_HERE: readonly (readonly [action: string, owner: RegExp, why: string])[] = [
+  [
+    "sqs:ChangeMessageVisibility",
+    /^dead-letters$/,
+    "hides a dead letter whose run is still held: dead-letters.test.ts",
+  ],
+];
+
+export const reasonIn = (
+  list: readonly (readonly [action: string, owner: RegExp, why: string])[],
+  owner: string,
+  action: string,
+): string | undefined => list.find(([one, whose]) => one === action && whose.test(owner))?.[2];
+
+const wasCalled = async (
+  { cloudTrail }: Aws,
+  owner: Owner,
+  action: string,
+  resource: string,
+): Promise<boolean> => {
+  const { Events = [] } = await cloudTrail.send(
+    new LookupEventsCommand({
+      LookupAttributes: [
+        { AttributeKey: "AccessKeyId", AttributeValue: accessKeyOf(owner) },
+        { AttributeKey: "EventName", AttributeValue: action.slice(action.indexOf(":") + 1) },
+      ],
+      MaxResults: 50,
+    }),
+  );
+  const index = /\/index\/(.+)$/.exec(resource)?.[1];
+  return Events.some(
+    ({ CloudTrailEvent = "" }) => index === undefined || CloudTrailEvent.includes(`"${index}"`),
+  );
+};
+
+export interface Usage {
+  readonly used: number;
+  readonly byServices: number;
+  readonly notHere: readonly string[];
+  /** Granted, and neither used nor excused. */
+  readonly idle: readonly string[];
+}
+
+type Fate = "used" | "by a service" | "not here" | "idle";
+
+/** What became of one call that a role allows. */
+const fateOf = async (aws: Aws, owner: Owner, action: string, resource: string): Promise<Fate> => {
+  if (reasonIn(BY_SERVICES, owner.name, action) !== undefined) {
+    const asked = { roleArn: owner.roleArn, action, resource: resource.replace(/[*?]+$/, "x") };
+    return (await mayDo(aws, asked)) ? "by a service" : "idle";
+  }
+  if (await wasCalled(aws, owner, action, resource)) return "used";
+  return reasonIn(NOT_HERE, owner.name, action) === undefined ? "idle" : "not here";
+};
+
+/** Every right of every function's role, by what became of it in this scenario. */
+export const usageOfRoles = async (aws: Aws): Promise<Usage> => {
+  const names: Record<Fate, string[]> = { used: [], "by a service": [], "not here": [], idle: [] };
+  for (const owner of await ownersOf(aws))
+    for (const { statement } of await rightsOf(aws, owner))
+      for (const action of statement.Action) {
+        const resource = statement.Resource[0] ?? "";
+        const fate = await fateOf(aws, owner, action, resource);
+        names[fate].push(`${owner.name} ${action} on ${resource.slice(resource.lastIndexOf(":") + 1)}`);
+      }
+  return {
+    used: names.used.length,
+    byServices: names["by a service"].length,
+    notHere: names["not here"],
+    idle: names.idle,
+  };
+};

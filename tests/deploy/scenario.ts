@@ -1,0 +1,293 @@
+import { GetFunctionConfigurationCommand, InvokeCommand } from "@aws-sdk/client-lambda";
+import { GetScheduleCommand, UpdateScheduleCommand } from "@aws-sdk/client-scheduler";
+import { CreateSecretCommand } from "@aws-sdk/client-secrets-manager";
+import { GetQueueUrlCommand, SetQueueAttributesCommand } from "@aws-sdk/client-sqs";
+import type { RunView } from "../../lib/core/run.ts";
+import { ACCOUNT, REGION } from "./aws.ts";
+import type { Delivery } from "./companion.ts";
+import { SERVICE, STAGE } from "./project.ts";
+import type { Told } from "./receiver.ts";
+import { check, until } from "./report.ts";
+import { usageOfRoles } from "./roles-used.ts";
+import {
+  itemsOf,
+  outputOf,
+  physicalId,
+  QUEUE,
+  runByHand,
+  runMany,
+  runsOf,
+  type Stage,
+  stateOfStack,
+  whenLogged,
+  whenRun,
+} from "./stage.ts";
+
+const GROUP = `${SERVICE}-${STAGE}-belfry-jobs`;
+
+/** A run's story in a line. */
+const told = ({ runId, state, trigger, attempts, duplicates, reason }: RunView): string =>
+  [
+    `${runId} ${state}`,
+    `${trigger}`,
+    `${attempts.length} attempt${attempts.length === 1 ? "" : "s"}`,
+    ...(duplicates > 0 ? [`${duplicates} duplicate${duplicates === 1 ? "" : "s"}`] : []),
+    ...(reason === undefined ? [] : [`reason "${reason}"`]),
+  ].join(", ");
+
+export const deployed = async (stage: Stage): Promise<string> => {
+  const { stdout, stderr } = await stage.commands.serverless("deploy");
+  const state = await stateOfStack(stage);
+  const functions = `${stdout}${stderr}`.match(/^ {2}belfry-\S+: /gm) ?? [];
+  check(/_COMPLETE$/.test(state ?? "") && !/ROLLBACK/.test(state ?? ""), "the stack is complete", state);
+  return `${state}, ${functions.length} functions of Belfry`;
+};
+
+export const noSuchStage = async ({ commands }: Stage): Promise<string> => {
+  const { code, stdout, stderr } = await commands.belfry(["list", "--stage", "other"]);
+  check(
+    code === 4 && stdout === "" && /has no stage "other"/.test(stderr),
+    "exit 4 in one clear line",
+    stderr,
+  );
+  return `exit 4, "${stderr.split("\n")[0]}"`;
+};
+
+/** Before its first strike, a schedule is turned to a function that is not there. */
+export const targetTakenAway = async ({ aws }: Stage): Promise<string> => {
+  const found = await aws.scheduler.send(new GetScheduleCommand({ Name: "astray", GroupName: GROUP }));
+  const { Target, FlexibleTimeWindow, ScheduleExpression, ScheduleExpressionTimezone } = found;
+  const Arn = `arn:aws:lambda:${REGION}:${ACCOUNT}:function:gone`;
+  await aws.scheduler.send(
+    new UpdateScheduleCommand({
+      Name: "astray",
+      GroupName: GROUP,
+      FlexibleTimeWindow,
+      ScheduleExpression,
+      ScheduleExpressionTimezone,
+      Target: { ...Target, Arn, RoleArn: Target?.RoleArn },
+    }),
+  );
+  return `the schedule "astray" points to ${Arn}`;
+};
+
+export const failsToItsEnd = async (stage: Stage): Promise<string> => {
+  await runByHand(stage, "failing");
+  const run = await whenRun(stage, "failing", "dead");
+  check(run.attempts.length === 3, "a first attempt and two retries", run.attempts);
+  const shown = await stage.commands.ask<RunView>("show", run.runId);
+  check(shown.error?.message === "attempt 3 of it fails", "the error of the last attempt", shown.error);
+  check(/jobs\/failing|jobs\.mjs/.test(shown.error?.stack ?? ""), "the stack", shown.error?.stack);
+  return `${told(run)}, error "${shown.error?.message}"`;
+};
+
+/**
+ * The pool's worker cannot start, for its secret is not there: the message comes back until its queue gives it up. The
+ * dead-letters function finds that its run never started, and sends it again.
+ */
+export const nobodyCouldEnd = async (stage: Stage): Promise<string> => {
+  const { aws } = stage;
+  const { QueueUrl } = await aws.sqs.send(new GetQueueUrlCommand({ QueueName: QUEUE("pool-vault") }));
+  // Instead of the nine minutes of this pool: its messages come back at once.
+  await aws.sqs.send(new SetQueueAttributesCommand({ QueueUrl, Attributes: { VisibilityTimeout: "1" } }));
+  const runId = await runByHand(stage, "sealed");
+  const judged = await whenLogged(stage, "belfry-dead-letters", "sent-again", 120_000);
+  check(
+    judged["runId"] === runId && judged["state"] === "queued",
+    "the message is judged by its record",
+    judged,
+  );
+  const SecretString = "0123456789";
+  await aws.secrets.send(new CreateSecretCommand({ Name: `${SERVICE}/${STAGE}/key`, SecretString }));
+  const run = await whenRun(stage, "sealed", "succeeded", { pick: (each) => each.runId === runId });
+  return `given up by its queue, sent again since it never started, then ${told(run)}`;
+};
+
+export const struck = async (
+  stage: Stage,
+  job: string,
+  deliveries: readonly Delivery[],
+): Promise<RunView> => {
+  const run = await whenRun(stage, job, "succeeded", {
+    mostMs: 150_000,
+    pick: ({ trigger }) => trigger === "schedule",
+  });
+  const delivery = deliveries.find(
+    (each) => each.schedule === job && Date.parse(each.slot) === Date.parse(run.slot),
+  );
+  check(delivery !== undefined, `a delivery of ${job} at ${run.slot}`, deliveries);
+  return run;
+};
+
+export const firesOnTime = async (stage: Stage, deliveries: readonly Delivery[]): Promise<string> => {
+  const run = await struck(stage, "punctual", deliveries);
+  const shown = await stage.commands.ask<RunView>("show", run.runId);
+  check(shown.state === "succeeded" && shown.attempts.length === 1, "succeeded at the first attempt", shown);
+  return `${told(shown)}, ${shown.latenessMs} ms late`;
+};
+
+/** The same occurrence once more, as anybody can send it. */
+export const sameOccurrenceAgain = async (stage: Stage): Promise<string> => {
+  const [run] = await runsOf(stage, "punctual");
+  check(run !== undefined, "a run of punctual");
+  const event = { version: 1, subjects: ["punctual"], scheduledTime: run?.slot, scheduleArn: "again" };
+  await stage.commands.serverless("invoke", "-f", "belfry-dispatcher", "-d", JSON.stringify(event));
+  const after = await stage.commands.ask<RunView>("show", run?.runId ?? "");
+  check(after.duplicates === 1, "one duplicate is counted", after);
+  check((await runsOf(stage, "punctual")).length === 1, "there is still one run");
+  return told(after);
+};
+
+export const deliveredByDeadLetter = async (
+  stage: Stage,
+  deliveries: readonly Delivery[],
+): Promise<string> => {
+  const run = await struck(stage, "astray", deliveries);
+  const delivery = deliveries.find(({ schedule }) => schedule === "astray");
+  check(delivery?.end === "dead letter", "the delivery ended as a dead letter", delivery);
+  return `${delivery?.tries} tries, "${delivery?.error}", then ${told(run)}`;
+};
+
+/** A run whose retry is half an hour away when its job goes. */
+export const waitsForItsRetry = async (stage: Stage): Promise<string> => {
+  await runByHand(stage, "leaving");
+  return told(await whenRun(stage, "leaving", "waiting"));
+};
+
+const IN_FLIGHT = 20;
+
+/** How often each run did what it does. */
+const effectsOf = async (stage: Stage): Promise<ReadonlyMap<string, number>> => {
+  const items = await itemsOf(stage, await physicalId(stage, "EffectsTable"));
+  return new Map(items.map(({ id, effects }) => [String(id), Number(effects)]));
+};
+
+/** Of the code that runs the jobs now. */
+const codeOf = async ({ aws }: Stage): Promise<string | undefined> => {
+  const FunctionName = `${SERVICE}-${STAGE}-belfry-worker-default`;
+  return (await aws.lambda.send(new GetFunctionConfigurationCommand({ FunctionName }))).CodeSha256;
+};
+
+const isOpen = ({ state }: RunView): boolean => state === "queued" || state === "running";
+
+/** The emulator ends the processes of a function whose code changes: harder on a run than AWS is. */
+export const deployedUnderWay = async (stage: Stage): Promise<string> => {
+  const before = await codeOf(stage);
+  const ids = await runMany(stage, "busy", IN_FLIGHT);
+  const deploying = deployed(stage);
+  // Told where it is waited for.
+  deploying.catch(() => undefined);
+  await until("the change of the worker's code", async () => (await codeOf(stage)) !== before || undefined);
+  const seen = await deploying;
+  const open = (await runsOf(stage, "busy")).filter(isOpen);
+  check(open.length > 0, "runs were open when the code of their worker changed");
+  await until(
+    `the end of ${IN_FLIGHT} runs of busy`,
+    async () => (await runsOf(stage, "busy")).every(({ state }) => state === "succeeded") || undefined,
+    300_000,
+  );
+  const effects = await effectsOf(stage);
+  const counts = ids.map((id) => effects.get(id) ?? 0);
+  check(
+    counts.every((count) => count === 1),
+    `each of ${IN_FLIGHT} runs took effect once`,
+    counts,
+  );
+  const attempts = (await runsOf(stage, "busy")).reduce((sum, run) => sum + run.attempts.length, 0);
+  return `${seen}; ${open.length} of ${IN_FLIGHT} runs were open when it was over; all succeeded, ${attempts} attempts, each took effect once`;
+};
+
+export const newSchedulesStrike = async (stage: Stage, deliveries: readonly Delivery[]): Promise<string> => {
+  const added = await struck(stage, "added", deliveries);
+  const changed = await struck(stage, "changing", deliveries);
+  check((await runsOf(stage, "changing")).length === 1, "the changed schedule strikes at its new hour alone");
+  check((await runsOf(stage, "punctual")).length === 1, "the deploy fired nothing else");
+  return `${told(added)}; ${told(changed)}`;
+};
+
+export const leavesNothingOpen = async (stage: Stage): Promise<string> => {
+  const all = await stage.commands.ask<readonly RunView[]>("runs", "--limit", "200");
+  const mine = all.filter(({ job }) => job === "leaving");
+  const run = await until(
+    "the end of the removed job's run",
+    async () => {
+      const shown = await stage.commands.ask<RunView>("show", mine[0]?.runId ?? "leaving");
+      return shown.state === "cancelled" ? shown : undefined;
+    },
+    300_000,
+  );
+  check(run.reason === "job removed", "the reason is told", run);
+  return told(run);
+};
+
+/**
+ * A schedule's input with its context attributes as they stand, as the emulator's own scheduler sends it: tried three
+ * times, then kept. The slot that it meant is run all the same.
+ */
+export const unfilledIsRefused = async (stage: Stage): Promise<string> => {
+  const { aws } = stage;
+  const { Target } = await aws.scheduler.send(new GetScheduleCommand({ Name: "unfilled", GroupName: GROUP }));
+  const Payload = new TextEncoder().encode(Target?.Input ?? "");
+  await aws.lambda.send(new InvokeCommand({ FunctionName: Target?.Arn, InvocationType: "Event", Payload }));
+  const table = await outputOf(stage, "BelfryTableName");
+  const poison = await until("a record of the event that no dispatcher could take", async () =>
+    (await itemsOf(stage, table)).find(({ pk }) => String(pk).startsWith("P#")),
+  );
+  const run = await whenRun(stage, "unfilled", "succeeded", { mostMs: 240_000 });
+  return `kept: "${poison["why"]}"; ${told(run)}, by the watchdog`;
+};
+
+const heard = (told: readonly Told[], what: string, isIt: (one: Told) => boolean): Promise<Told> =>
+  until(`an alert of ${what}`, async () => told.find(isIt), 150_000);
+
+const toldAs = ({ kind, topic, title, isSigned }: Told): string => {
+  check(isSigned, "the alert is signed");
+  return `${topic}, ${kind}: "${title}"`;
+};
+
+/** By its alarm, while the watchdog has made no pass; after that by the watchdog, which then knows more of it. */
+export const deadIsTold = async (told: readonly Told[]): Promise<string> =>
+  toldAs(
+    await heard(
+      told,
+      "the failing job",
+      ({ job, alarm }) => job === "failing" || alarm === `${SERVICE}-${STAGE}-runs-dead`,
+    ),
+  );
+
+/** The event that nobody could take is counted in a log, which rings an alarm, which goes by SNS to the notifier. */
+export const alarmIsTold = async (told: readonly Told[], rang: ReadonlySet<string>): Promise<string> => {
+  const alarm = `${SERVICE}-${STAGE}-poison-messages`;
+  const alert = await heard(told, alarm, (one) => one.kind === "alarm" && one.alarm === alarm);
+  check(rang.has(alarm), "the alarm rang", [...rang]);
+  return `${alarm} rang, then ${toldAs(alert)}`;
+};
+
+export const rightsAreUsed = async ({ aws }: Stage): Promise<string> => {
+  const { used, byServices, notHere, idle } = await usageOfRoles(aws);
+  check(idle.length === 0, "every right is used, or excused", idle);
+  const excused =
+    notHere.length === 0 ? "" : `, ${notHere.length} not brought about here (${notHere.join("; ")})`;
+  return `${used} used, ${byServices} by the services themselves${excused}`;
+};
+
+export const removed = async (stage: Stage): Promise<string> => {
+  const table = await outputOf(stage, "BelfryTableName");
+  const { stdout, stderr: said } = await stage.commands.serverless("remove");
+  check(`${stdout}${said}`.includes(`the table ${table} stays`), "the removal says what is left", said);
+  check((await stateOfStack(stage)) === undefined, "the stack is gone");
+  const kept = (await itemsOf(stage, table)).length;
+  check(kept > 0, "the table stays with its history");
+  const { code, stderr } = await stage.commands.belfry(["list", "--stage", STAGE]);
+  check(code === 4, "the stage does not answer any more", stderr);
+  return `the stack is gone, its table ${table} stays with ${kept} items; "${stderr.split("\n")[0]}"`;
+};
+
+/** With the table that the removed stack has left: history and claims go on. */
+export const takenUpAgain = async (stage: Stage, table: string, runId: string): Promise<string> => {
+  const seen = await deployed(stage);
+  check((await outputOf(stage, "BelfryTableName")) === table, "the stack uses the table that was left");
+  const run = await stage.commands.ask<RunView>("show", runId);
+  check(run.state === "succeeded", "the history is there", run);
+  return `${seen}; ${told(run)} is known`;
+};

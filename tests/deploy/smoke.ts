@@ -1,0 +1,150 @@
+/** A little of everything that the functions do, in as little time as it takes: does the stage work? */
+
+import { InvokeCommand } from "@aws-sdk/client-lambda";
+import { GetQueueUrlCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
+import type { RunView } from "../../lib/core/run.ts";
+import { mayDo } from "./permissions.ts";
+import { SERVICE, STAGE } from "./project.ts";
+import { until } from "./report.ts";
+import { BY_SERVICES, type Right, reasonIn } from "./roles-used.ts";
+import { QUEUE, type Stage } from "./stage.ts";
+
+const MOST_MS = 25_000;
+const TWO_MINUTES_MS = 120_000;
+
+const invoke = async ({ aws }: Stage, name: string, event: object): Promise<string> => {
+  const { Payload, FunctionError } = await aws.lambda.send(
+    new InvokeCommand({
+      FunctionName: `${SERVICE}-${STAGE}-belfry-${name}`,
+      Payload: new TextEncoder().encode(JSON.stringify(event)),
+    }),
+  );
+  const answer = new TextDecoder().decode(Payload);
+  if (FunctionError !== undefined) throw new Error(`${name} failed: ${answer}`);
+  return answer;
+};
+
+const operate = async <Answer>(stage: Stage, method: "GET" | "POST", path: string): Promise<Answer> => {
+  const event = { method, path, ...(method === "POST" ? { body: "{}" } : {}) };
+  const { status, body } = JSON.parse(await invoke(stage, "operate", event)) as {
+    readonly status: number;
+    readonly body: string;
+  };
+  if (status >= 300) throw new Error(`operate answers ${method} ${path} with ${body}`);
+  return JSON.parse(body) as Answer;
+};
+
+type RunAnswer = { readonly run: RunView };
+
+const ends = (stage: Stage, runId: string, state: RunView["state"]): Promise<RunView> =>
+  until(
+    `${runId} ${state}`,
+    async () => {
+      const { run } = await operate<RunAnswer>(stage, "GET", `/v1/runs/${runId}`).catch(() => ({
+        run: undefined,
+      }));
+      return run?.state === state ? run : undefined;
+    },
+    MOST_MS,
+  );
+
+const byHand = async (stage: Stage, job: string, started: string[]): Promise<string> => {
+  const { run } = await operate<RunAnswer>(stage, "POST", `/v1/jobs/${job}/runs`);
+  started.push(run.runId);
+  return run.runId;
+};
+
+/** What IAM is asked: calls of the services with a role, and those that a function makes only now and then. */
+const ASKED: typeof BY_SERVICES = [
+  ...BY_SERVICES,
+  ["sqs:SendMessage", /^dispatcher$/, "Lambda's failure destination"],
+  ["sqs:SendMessage", /^watchdog$/, "two minutes after a slot that nothing delivered"],
+  ["sqs:SendMessage", /^worker-vault$/, "wakes a run that waits, of which the pool has none"],
+  ["dynamodb:BatchGetItem", /./, "with what the others of its statement do"],
+  ["dynamodb:Query", /^(?:worker|watchdog|notifier)/, "the next of many retries, and alerts that wait"],
+  ["secretsmanager:GetSecretValue", /^notifier$/, "when there is something to tell"],
+];
+
+const services = async ({ aws }: Stage, rights: readonly Right[]): Promise<void> => {
+  for (const { owner, roleArn, statement } of rights)
+    for (const action of statement.Action.filter((each) => reasonIn(ASKED, owner, each) !== undefined))
+      for (const resource of statement.Resource) {
+        const allowed = await mayDo(aws, { roleArn, action, resource: resource.replace(/[*?]+$/, "x") });
+        if (!allowed) throw new Error(`${owner} may not do ${action} on ${resource}`);
+      }
+};
+
+const eventAt = (slotMs: number) => ({
+  version: 1,
+  subjects: ["unfilled"],
+  scheduledTime: new Date(slotMs).toISOString(),
+  scheduleArn: "smoke",
+});
+
+const idAt = (slotMs: number): string =>
+  `unfilled~${new Date(slotMs).toISOString().replace(/\.\d+|[-:]/g, "")}`;
+
+/** Two slots of `unfilled` that no other round has. */
+const slotsOf = (round: number): readonly [number, number] => {
+  const latest = Math.floor(Date.now() / TWO_MINUTES_MS) * TWO_MINUTES_MS;
+  return [latest - (2 * round + 5) * TWO_MINUTES_MS, latest - (2 * round + 6) * TWO_MINUTES_MS];
+};
+
+const deliverLate = async (stage: Stage, slotMs: number): Promise<void> => {
+  const { sqs } = stage.aws;
+  const { QueueUrl } = await sqs.send(new GetQueueUrlCommand({ QueueName: QUEUE("dispatch-failures") }));
+  await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(eventAt(slotMs)) }));
+  await ends(stage, idAt(slotMs), "succeeded");
+};
+
+const checksOf = (
+  stage: Stage,
+  rights: readonly Right[],
+  { round, started }: { readonly round: number; readonly started: string[] },
+): readonly Promise<unknown>[] => {
+  const [first, second] = slotsOf(round);
+  const line = async (): Promise<unknown> => {
+    const ids = [await byHand(stage, "line", started), await byHand(stage, "line", started)];
+    return Promise.all(ids.map((id) => ends(stage, id, "succeeded")));
+  };
+  const single = async (job: string, state: RunView["state"]): Promise<unknown> =>
+    ends(stage, await byHand(stage, job, started), state);
+  const dispatched = async (): Promise<unknown> => {
+    await invoke(stage, "dispatcher", eventAt(first));
+    return ends(stage, idAt(first), "succeeded");
+  };
+  return [
+    services(stage, rights),
+    line(),
+    single("failing", "dead"),
+    single("sealed", "succeeded"),
+    dispatched(),
+    deliverLate(stage, second),
+    operate(stage, "GET", "/v1/runs?state=dead"),
+    invoke(stage, "watchdog", {}),
+    invoke(stage, "notifier", {}),
+  ];
+};
+
+/**
+ * The first thing that does not work; undefined = all of it works. What it started and did not see end is cancelled.
+ * @param rights all that is to be granted, whether it is just now or not
+ * @param round a number of its own for each call
+ */
+export const firstFault = async (
+  stage: Stage,
+  rights: readonly Right[],
+  round: number,
+): Promise<string | undefined> => {
+  const started: string[] = [];
+  const checks = checksOf(stage, rights, { round, started });
+  const failed = await Promise.all(checks).then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
+  if (failed !== undefined) {
+    await Promise.allSettled(checks);
+    for (const id of started) await operate(stage, "POST", `/v1/runs/${id}/cancel`).catch(() => undefined);
+  }
+  return failed;
+};
