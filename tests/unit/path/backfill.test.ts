@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
 import { planBackfill, startBackfill } from "../../../lib/app/backfill.ts";
 import { stopSeriesByHand } from "../../../lib/app/begin-series.ts";
+import type { Deps } from "../../../lib/app/deps.ts";
 import { retryRun } from "../../../lib/app/operator.ts";
 import { retryDead } from "../../../lib/app/retry-dead.ts";
 import { readSeries } from "../../../lib/app/series.ts";
 import { seriesView } from "../../../lib/app/series-view.ts";
 import { watch } from "../../../lib/app/watch.ts";
+import { work } from "../../../lib/app/work.ts";
 import { slotKeyOf } from "../../../lib/core/identity.ts";
 import { badKeyOf, badMonthOf, runKey, SERIES_KEY, seriesKey } from "../../../lib/core/items.ts";
 import type { JobDefinition } from "../../../lib/core/job.ts";
@@ -13,7 +15,6 @@ import { handOut, settleRun } from "../../../lib/core/series.ts";
 import { DAY_MS, MINUTE_MS } from "../../../lib/core/time.ts";
 import type { Key } from "../../../lib/core/write.ts";
 import { definition } from "../../support/definitions.ts";
-import { oneByOne } from "../../support/one-by-one.ts";
 import { at, failure, msOf, onRun, type Setup, setup } from "../../support/path.ts";
 
 const NOW = "2026-10-08T12:00:00Z";
@@ -361,53 +362,58 @@ test("older code that does not know the job leaves its backfill alone", async ()
 
 // Crashes.
 
-/** Every call of a story, from the start of the backfill on, that can be the last one of its process. */
-const story = async (dieAt: number | undefined) => {
-  const made = make(daily({ schedules: ["0 2 * * *"] }));
-  const { env, range, drain } = made;
-  await watch(env.deps);
+/** The ports of a process that dies at its call number `dieAt`, counted from 0, and says so. */
+const mortalPorts = ({ deps }: Setup, dieAt: number) => {
   let calls = 0;
-  let died = false;
-  const mortal = setup({ now: NOW, jobs: [made.job], table: env.table, name: "mortal" });
   const dying = <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
     calls += 1;
-    if (dieAt !== undefined && calls > dieAt) {
-      died = true;
-      return Promise.reject(new Error("the process died"));
-    }
-    return call();
+    return calls > dieAt ? Promise.reject(new Error("the process died")) : call();
   };
-  const { table, queue } = mortal.deps;
-  const deps = {
-    ...mortal.deps,
+  const { table, queue } = deps;
+  return {
+    died: (): boolean => calls > dieAt,
     table: {
-      write: (write: Parameters<typeof table.write>[0]) => dying(() => table.write(write)),
+      write: (...given: Parameters<typeof table.write>) => dying(() => table.write(...given)),
       get: (...given: Parameters<typeof table.get>) => dying(() => table.get(...given)),
-      getMany: (keys: Parameters<typeof table.getMany>[0]) => dying(() => table.getMany(keys)),
-      query: (query: Parameters<typeof table.query>[0]) => dying(() => table.query(query)),
+      getMany: (...given: Parameters<typeof table.getMany>) => dying(() => table.getMany(...given)),
+      query: (...given: Parameters<typeof table.query>) => dying(() => table.query(...given)),
     },
-    queue: oneByOne({
-      send: (...given: Parameters<typeof queue.send>) =>
-        dying(async () => {
-          await env.deps.queue.send(...given);
-        }),
-    }),
+    queue: { ...queue, send: (...given: Parameters<typeof queue.send>) => dying(() => queue.send(...given)) },
   };
-  await startBackfill(deps, range).catch(() => undefined);
-  const asked = env.sent.length;
-  // Somebody says it again if they were told of a failure; then only the watchdog is left.
+};
+
+type Made = ReturnType<typeof make>;
+
+/** The process does its part and dies at that call; from then on nobody but the watchdog and the workers is left. */
+const story = async (
+  dieAt: number,
+  {
+    before = async () => undefined,
+    part,
+  }: {
+    readonly before?: (made: Made) => Promise<unknown>;
+    readonly part: (made: Made, deps: Deps) => Promise<unknown>;
+  },
+) => {
+  const made = make();
+  const { env, drain } = made;
+  await watch(env.deps);
+  await before(made);
+  const { died, ...ports } = mortalPorts(env, dieAt);
+  await part(made, { ...env.deps, ...ports }).catch(() => undefined);
   for (let minute = 0; minute < 30; minute++) {
     await env.moveBy(MINUTE_MS);
     await watch(env.deps);
     await drain();
   }
-  return { ...made, died, asked };
+  return { ...made, died: died() };
 };
 
 test("whoever begins a backfill may die after any step: it goes on by itself, or was never begun", async () => {
   let steps = 0;
   for (let dieAt = 0; ; dieAt++) {
-    const { env, died, series, registry } = await story(dieAt);
+    const part = ({ range }: Made, deps: Deps) => startBackfill(deps, range);
+    const { env, died, series, registry } = await story(dieAt, { part });
     const after = await series();
     const ran = env.attempts.map(({ request }) => request.runId);
     expect({ dieAt, twice: ran.length - new Set(ran).size }).toEqual({ dieAt, twice: 0 });
@@ -419,6 +425,36 @@ test("whoever begins a backfill may die after any step: it goes on by itself, or
     steps = dieAt;
   }
   expect(steps).toBeGreaterThan(8);
+});
+
+test.each([
+  [
+    "worker that ends one of its runs",
+    ({ env }: Made, deps: Deps) => work({ ...env.workDeps, ...deps }, env.lastSent()),
+  ],
+  [
+    "watchdog that goes on with it",
+    ({ env }: Made, deps: Deps) => env.put(runKey(slotOfDay(1)), { st: "cancelled" }).then(() => watch(deps)),
+  ],
+])("a %s may die after any step: each slot ends all the same, once", async (_, part) => {
+  let steps = 0;
+  for (let dieAt = 0; ; dieAt++) {
+    const before = ({ env, range }: Made) => startBackfill(env.deps, range);
+    const { env, died, series, registry } = await story(dieAt, { before, part });
+    expect({ dieAt, ...(await series()), ...(await registry()) }).toMatchObject({
+      dieAt,
+      state: "done",
+      asked: 5,
+      left: 0,
+      "p#default": 0,
+    });
+    for (const day of [1, 2, 3, 4, 5]) {
+      expect(["succeeded", "cancelled"]).toContain((await env.run(slotOfDay(day)))?.["st"]);
+    }
+    if (!died) break;
+    steps = dieAt;
+  }
+  expect(steps).toBeGreaterThan(9);
 });
 
 test.each(["down", "lost", "repeated"] as const)(
