@@ -23,7 +23,7 @@ const addsUp = ({ kind, state, asked, left, total, ended }: Series): boolean => 
 /** The series of a job, when all is quiet: those that do not end, and those whose counters do not add up. */
 export const brokenSeries = async (
   read: (key: Key) => Promise<Item | undefined>,
-  { subject }: JobDefinition,
+  { subject }: Pick<JobDefinition, "subject">,
 ): Promise<{ readonly wrong: readonly string[]; readonly stuck: readonly string[] }> => {
   const items = await Promise.all(
     SERIES_KINDS.map(async (kind) => seriesIn({ subject, kind }, await read(seriesKey({ subject, kind })))),

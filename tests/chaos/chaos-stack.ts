@@ -36,7 +36,10 @@ const PIECES_PER_INVOCATION = 2;
 /** A slot of the long job in so many minutes. */
 const LONG_EVERY = 20;
 
-/** The occurrences of all jobs at these slots, of which each is a minute's. */
+/** Nothing delivers its slots: a backfill runs the last ones. */
+export const BACKFILLED = "made-up-for";
+
+/** The occurrences of the delivered jobs at these slots, of which each is a minute's. */
 export const occurrencesAt = (slots: readonly number[]): readonly Occurrence[] =>
   slots.flatMap((slotMs) => {
     const isLong = (slotMs / MINUTE_MS) % LONG_EVERY === 0;
@@ -168,6 +171,7 @@ export const makeChaosStack = async ({ seed, endsAtMs }: ChaosStackOptions) => {
     jobOf(LOCKED, "queue", endsAtMs),
     jobOf(UNLOCKED, "allow", endsAtMs),
     jobOf(LONG, "queue", endsAtMs, `*/${LONG_EVERY} * * * *`),
+    jobOf(BACKFILLED, "skip", endsAtMs),
   ] as const;
   const base = manifestOf(...jobs);
   const manifest: Manifest = { ...base, pools: { default: { memoryMb: 256, concurrency: CONCURRENCY } } };
@@ -191,6 +195,7 @@ export const makeChaosStack = async ({ seed, endsAtMs }: ChaosStackOptions) => {
     [LOCKED]: handlerText(witness.url, LOCKED, 50, 250),
     [UNLOCKED]: handlerText(witness.url, UNLOCKED, 1_000, 5_500),
     [LONG]: longHandlerText(witness.url),
+    [BACKFILLED]: handlerText(witness.url, BACKFILLED, 50, 250),
   });
 
   /** Messages in all queues, hidden ones too. */

@@ -3,7 +3,9 @@ import { type Occurrence, runIdOf } from "../../lib/core/identity.ts";
 import { effectRange, lockKey, runKey } from "../../lib/core/items.ts";
 import { holdersOf, waitersOf } from "../../lib/core/lock.ts";
 import { isTerminal } from "../../lib/core/run.ts";
-import { type ChaosStack, LOCKED, LONG, occurrencesAt, PIECES } from "./chaos-stack.ts";
+import type { Key } from "../../lib/core/write.ts";
+import { brokenSeries } from "../../lib/simulation/series-invariants.ts";
+import { BACKFILLED, type ChaosStack, LOCKED, LONG, PIECES } from "./chaos-stack.ts";
 import type { Troupe } from "./troupe.ts";
 import { besideEachOther, type Execution } from "./witness.ts";
 
@@ -16,9 +18,8 @@ export interface ChaosVerdict {
   readonly excused: number;
 }
 
-/** Runs without an end of their own yet, of all that were delivered. */
-export const openRuns = async ({ table }: ChaosStack, slots: readonly number[]): Promise<number> => {
-  const wanted = occurrencesAt(slots);
+/** Runs without an end of their own yet, of all that must end. */
+export const openRuns = async ({ table }: ChaosStack, wanted: readonly Occurrence[]): Promise<number> => {
   const runs = await table.getMany(wanted.map(runKey));
   return wanted.length - runs.filter((run) => isTerminal(String(run["st"]))).length;
 };
@@ -30,7 +31,9 @@ const named = ({ runId, attempt, pid }: Execution): string => `${runId} attempt 
 /** At once where only one may be: of one run, and of a job with a lock. */
 const atOnce = (executions: readonly Execution[]) => [
   ...[...Map.groupBy(executions, ({ runId }) => runId).values()].flatMap(besideEachOther),
-  ...[LOCKED, LONG].flatMap((locked) => besideEachOther(executions.filter(({ job }) => job === locked))),
+  ...[LOCKED, LONG, BACKFILLED].flatMap((locked) =>
+    besideEachOther(executions.filter(({ job }) => job === locked)),
+  ),
 ];
 
 const EVERY_PIECE = Array.from({ length: PIECES }, (_, n) => `piece ${String(n).padStart(2, "0")}`);
@@ -73,11 +76,10 @@ const judgeRun = async (
 export const chaosVerdict = async (
   stack: ChaosStack,
   troupe: Troupe,
-  slots: readonly number[],
+  occurrences: readonly Occurrence[],
 ): Promise<ChaosVerdict> => {
   const executions = stack.witness.executions();
   const byRun = Map.groupBy(executions, ({ runId }) => runId);
-  const occurrences = occurrencesAt(slots);
   const judged = await Promise.all(
     occurrences.map((occurrence) => judgeRun(stack, occurrence, byRun.get(runIdOf(occurrence))?.at(-1))),
   );
@@ -92,10 +94,16 @@ export const chaosVerdict = async (
   const lock = await lockOf(stack);
   const entries = [...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => `the lock lists ${slotKey}`);
   const messages = await stack.messagesLeft();
+  const read = (key: Key) => stack.table.get(key, { consistent: true });
+  const backfill = await brokenSeries(read, { subject: BACKFILLED });
   return {
     lost,
-    doubled: [...doubled, ...guilty.map(([one, other]) => `${named(one)} beside ${named(other)}`)],
-    stuck: [...entries, ...(messages === 0 ? [] : [`${messages} messages are left`])],
+    doubled: [
+      ...doubled,
+      ...backfill.wrong,
+      ...guilty.map(([one, other]) => `${named(one)} beside ${named(other)}`),
+    ],
+    stuck: [...entries, ...backfill.stuck, ...(messages === 0 ? [] : [`${messages} messages are left`])],
     excused: beside.length - guilty.length,
   };
 };

@@ -1,21 +1,33 @@
 /**
  * `npm run chaos -- [--seed N] [--quick] [--runs N] [--seconds N] [--plant FAULT]`: the real functions in real processes over the
  * embedded services. Three dispatchers race on every slot of a job with a lock, of one without, and of one with 40 pieces
- * that continues 20 times; workers, dispatchers
- * and the watchdog are killed at random moments; proxies before DynamoDB and SQS drop calls, answers, delay and throttle.
+ * that continues 20 times; a fourth job is backfilled beside them. Workers, dispatchers and the watchdog are killed at
+ * random moments; proxies before DynamoDB and SQS drop calls, answers, delay and throttle.
  * Then all is left in peace, and the records are compared with what the world outside has seen. Ends with one JSON line;
  * exit 1 when a promise is broken, or when the kills hit too few running handlers to show anything. With `--plant`, a
  * fault of `npm run mutants`, by a text in its name, is planted first, and exit 1 says that nothing of it was noticed.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { makeClients } from "../../cli/dev/clients.ts";
 import { systemClock } from "../../lib/adapters/system/system.ts";
+import { startBackfill } from "../../lib/app/backfill.ts";
 import { noteAsk } from "../../lib/app/looks.ts";
+import { composeDeps } from "../../lib/compose/deps.ts";
+import { type Occurrence, slotKeyOf } from "../../lib/core/identity.ts";
 import { holdersOf, waitersOf } from "../../lib/core/lock.ts";
 import { schedulerInput } from "../../lib/core/scheduler-event.ts";
 import { MINUTE_MS, SECOND_MS, shortIsoOf } from "../../lib/core/time.ts";
 import { seededRandom } from "../../lib/simulation/random.ts";
-import { type ChaosStack, LOCKED, LONG, makeChaosStack, occurrencesAt, UNLOCKED } from "./chaos-stack.ts";
+import {
+  BACKFILLED,
+  type ChaosStack,
+  LOCKED,
+  LONG,
+  makeChaosStack,
+  occurrencesAt,
+  UNLOCKED,
+} from "./chaos-stack.ts";
 import { chaosVerdict, lockOf, openRuns, repeatedPieces } from "./chaos-verdict.ts";
 import { PROXY_FAULTS } from "./fault-proxy.ts";
 import { chaosWith, faultNamed } from "./planted-chaos.ts";
@@ -144,10 +156,30 @@ const killAtRandom = async (
   return killed;
 };
 
-const untilOver = async (stack: ChaosStack, slots: readonly number[]): Promise<void> => {
+/** A person at the command line, through the same failing network: who is told of a failure says it again. */
+const backfill = async (stack: ChaosStack, slots: readonly number[]): Promise<void> => {
+  const { dynamodb, sqs } = makeClients(stack.endpoints);
+  const deps = composeDeps(stack.config, stack.manifest, { db: dynamodb, sqs });
+  const job = deps.jobs.bySubject(BACKFILLED);
+  const [fromMs, lastMs] = [slots[0], slots.at(-1)];
+  if (job === undefined || fromMs === undefined || lastMs === undefined) throw new Error("no slots");
+  for (let tried = 0; ; tried++) {
+    try {
+      await startBackfill(deps, { job, fromMs, toMs: lastMs + 1 });
+      break;
+    } catch (error) {
+      if (tried === TRIES) throw error;
+      await pause(500);
+    }
+  }
+  dynamodb.destroy();
+  sqs.destroy();
+};
+
+const untilOver = async (stack: ChaosStack, wanted: readonly Occurrence[]): Promise<void> => {
   const untilMs = Date.now() + PEACE_MS;
   while (Date.now() < untilMs) {
-    const [open, messages] = [await openRuns(stack, slots), await stack.messagesLeft()];
+    const [open, messages] = [await openRuns(stack, wanted), await stack.messagesLeft()];
     if (open === 0 && messages === 0) return;
     await pause(500);
   }
@@ -180,13 +212,19 @@ const chaos = async (): Promise<void> => {
     const lastedMs = Date.now() - chaosStartsAtMs;
     return lastedMs > 2 * CHAOS_MS || (delivered && lastedMs > 0.8 * CHAOS_MS);
   });
+  const past = slots.slice(-Math.ceil(RUNS / 4));
+  await backfill(stack, past);
   await deliverAll(stack, troupe, slots);
   delivered = true;
   const killed = await killing;
   for (const proxy of stack.proxies) proxy.endFaults();
   told("every slot is delivered; from here on nothing fails");
-  await untilOver(stack, slots);
-  const verdict = await chaosVerdict(stack, troupe, slots);
+  const wanted = [
+    ...occurrencesAt(slots),
+    ...past.map((slotMs) => ({ subject: BACKFILLED, slotKey: slotKeyOf(slotMs) })),
+  ];
+  await untilOver(stack, wanted);
+  const verdict = await chaosVerdict(stack, troupe, wanted);
   const executions = stack.witness.executions();
   const interrupted = busyPids(stack);
   const hits = killed.filter((pid) => interrupted.has(pid));
@@ -204,7 +242,7 @@ const chaos = async (): Promise<void> => {
     JSON.stringify({
       seed: SEED,
       seconds: Math.round((Date.now() - startedAtMs) / SECOND_MS),
-      runs: occurrencesAt(slots).length,
+      runs: wanted.length,
       pieces: stack.witness.pieces().length,
       repeatedPieces: repeatedPieces(stack),
       executions: executions.length,
