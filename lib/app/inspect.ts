@@ -5,6 +5,7 @@ import type { JobList } from "../core/job-list.ts";
 import type { RunView } from "../core/run.ts";
 import type { Clock, Timers } from "../ports/clock.ts";
 import type { Table } from "../ports/table.ts";
+import { makeListFlips } from "./list-flips.ts";
 import { makeListJobs } from "./list-jobs.ts";
 import { makeListRuns } from "./list-runs.ts";
 import type { Pointed } from "./operator.ts";
@@ -64,6 +65,7 @@ export const makeInspect = (deps: InspectDeps) => {
     },
 
     listJobs: makeListJobs(deps),
+    listFlips: makeListFlips(deps),
     listRuns,
 
     /** As soon as the run is settled, at the latest after `waitMs`. @throws InvalidInput `unknown_run`. */

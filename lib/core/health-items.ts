@@ -60,5 +60,7 @@ export const writeFlip = (subject: string, flip: Flip): Write => ({
   ],
 });
 
+export const flipIn = (item: Item): Flip => JSON.parse(String(item["flip"])) as Flip;
+
 export const alertsIn = (flips: readonly Flip[]): readonly Alert[] =>
   flips.map(({ alert }) => alert).filter((alert) => alert !== undefined);

@@ -1,5 +1,6 @@
 import type { BackfillPlan } from "../../app/backfill.ts";
 import type { AlertView } from "../../app/list-alerts.ts";
+import type { FlipView } from "../../app/list-flips.ts";
 import type { JobSummary } from "../../app/list-jobs.ts";
 import type { SeriesView } from "../../app/series-view.ts";
 import type { AlarmDefinition } from "../../core/alarm.ts";
@@ -12,6 +13,12 @@ import type { RunView } from "../../core/run.ts";
 /** `GET /v1/jobs` */
 export interface JobsAnswer {
   readonly jobs: readonly JobSummary[];
+}
+
+/** `GET /v1/jobs/:job/flips`, newest first */
+export interface FlipsAnswer {
+  readonly flips: readonly FlipView[];
+  readonly timezone: string;
 }
 
 /** `GET /v1/alarms`: those that ring. Null = CloudWatch judges them, and shows them. */

@@ -20,13 +20,22 @@ import type {
   AcceptedAnswer,
   DefinitionsAnswer,
   DryRunAnswer,
+  FlipsAnswer,
   JobsAnswer,
   RunAnswer,
   RunsAnswer,
 } from "./answers.ts";
 import { bodyOf } from "./body.ts";
 import { answerError } from "./problems.ts";
-import { checked, JOB_RUN_QUERY, NEXT_QUERY, RUN_QUERY, RUN_REQUEST, RUNS_QUERY } from "./schemas.ts";
+import {
+  checked,
+  FLIPS_QUERY,
+  JOB_RUN_QUERY,
+  NEXT_QUERY,
+  RUN_QUERY,
+  RUN_REQUEST,
+  RUNS_QUERY,
+} from "./schemas.ts";
 import { addSeriesRoutes } from "./series-routes.ts";
 import { readTime } from "./times.ts";
 
@@ -136,6 +145,13 @@ const addJobRoutes = (app: Hono, deps: OperateDeps): void => {
         hint: await inspect.whyNoRun(job, slotMs),
       });
     return context.json(runAnswer(deps, run));
+  });
+
+  app.get("/v1/jobs/:job/flips", async (context) => {
+    const job = inspect.job(context.req.param("job"));
+    const { limit } = checked(FLIPS_QUERY, context.req.query());
+    const flips = await inspect.listFlips(job, limit ?? DEFAULT_LIMIT);
+    return context.json({ flips, timezone: job.timezone } satisfies FlipsAnswer);
   });
 
   app.post("/v1/jobs/:job/runs", (context) => requestRun(context, context.req.param("job")));

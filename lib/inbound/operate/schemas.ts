@@ -33,6 +33,8 @@ export const MAX_WAIT_MS = 25_000;
 
 export const RUN_QUERY = v.strictObject({ waitMs: v.optional(wholeNumber(0, MAX_WAIT_MS)) });
 
+export const FLIPS_QUERY = v.strictObject({ limit: v.optional(wholeNumber(1, MAX_RUNS)) });
+
 export const JOB_RUN_QUERY = v.strictObject({ slot: v.optional(time) });
 
 export const NEXT_QUERY = v.strictObject({

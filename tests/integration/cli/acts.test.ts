@@ -106,6 +106,17 @@ test("a muted job says so in the list until its silence is over, or ended", asyn
   expect(await belfry("mute", "idle")).toMatchObject({ code: 2, stderr: expect.stringContaining("--until") });
 });
 
+test("the changes of a job's health are listed, and a run has none", async () => {
+  const answer = await belfry("show", "idle", "--flips", "--json");
+  expect(answer).toMatchObject({ code: 0 });
+  expect(answer.json()).toEqual([]);
+  expect((await belfry("show", "idle", "--flips")).stderr).toContain("has not changed so far");
+  expect(await belfry("show", "idle~20261007T180000Z", "--flips")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("belfry show <job> --flips"),
+  });
+});
+
 test("skip-next names the slot that it skips", async () => {
   const answer = await belfry("skip-next", "stopped", "--json");
   expect(answer.code).toBe(0);
