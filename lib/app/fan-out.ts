@@ -86,7 +86,8 @@ const planning = (deps: WorkDeps, began: Began, services: AttemptServices): Runn
 interface Listing {
   readonly services: AttemptServices;
   goOn(): void;
-  began(running: RunningAttempt): void;
+  /** The job's code is at it; undefined = not any more. */
+  began(running: RunningAttempt | undefined): void;
 }
 
 /** RUN with its list; or how the listing ended instead. */
@@ -103,6 +104,7 @@ const listOf = async (deps: WorkDeps, began: Began, listing: Listing): Promise<L
   const running = deps.attempts.start(request, { ...listing.services, addShards: book.add });
   listing.began(running);
   const end = await running.ended;
+  listing.began(undefined);
   if (end.kind !== "returned") return { end };
   return { run: await keep(deps, began, { total: await book.close(), listed: true }) };
 };

@@ -57,8 +57,9 @@ export const indexOfShard = ({ stride, bucket, seat }: ShardPlace, total: number
 export const bucketsOf = (stride: number, total: number): readonly number[] =>
   Array.from({ length: bucketCount(stride, total) }, (_, bucket) => bucket);
 
-const refused = (code: string, message: string, hint: string): InvalidInput =>
-  new InvalidInput(code, `shards: ${message}`, { field: "shards", hint });
+/** What to write instead is part of the message: nothing else of the error comes into the run's record. */
+const refused = (code: string, message: string, instead: string): InvalidInput =>
+  new InvalidInput(code, `shards: ${message}; ${instead}`, { field: "shards" });
 
 const jsonText = (input: unknown, key: string): string | undefined => {
   try {

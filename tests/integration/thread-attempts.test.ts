@@ -206,6 +206,18 @@ describe.each(["thread", "process"] as const)("in a %s", (isolation) => {
     });
   });
 
+  test("a handler that has ended is stopped no more: the attempt that has its thread by now goes on", async () => {
+    const { start, begin, timers } = await setup();
+    const first = start("keys");
+    expect(await first.ended).toMatchObject({ kind: "returned" });
+    const { ended, stop } = await begin("hangs");
+    first.stop("the lease is lost");
+    expect(timers.waits()).not.toContain(1_000);
+    stop("asked for");
+    timers.end(1_000);
+    expect(await ended).toMatchObject({ kind: "stopped", error: { message: "asked for" } });
+  });
+
   test("closing ends a running attempt as stopped, and a later one does not begin", async () => {
     const { begin, run, attempts } = await setup();
     const { ended } = await begin("loops");

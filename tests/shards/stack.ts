@@ -16,6 +16,7 @@ import { dynamoTable } from "../../lib/adapters/dynamo/dynamo-table.ts";
 import { systemTimers } from "../../lib/adapters/system/system.ts";
 import type { StackConfig } from "../../lib/compose/config.ts";
 import type { Manifest } from "../../lib/core/job.ts";
+import { AWS_TIMINGS } from "../../lib/core/settings.ts";
 import { MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
 import { definition } from "../support/definitions.ts";
 import { manifestOf } from "../support/embedded-services.ts";
@@ -101,9 +102,10 @@ export const makeShardStack = async ({ count, kills, concurrency }: ShardStackOp
   });
   const base = manifestOf(job);
   const manifest: Manifest = { ...base, pools: { default: { memoryMb: 256, concurrency } } };
+  // A measured run is not to lose its lease because the machine is busy.
   const timings = kills
     ? { leaseMs: 10 * SECOND_MS, clockBoundMs: SECOND_MS, firstLookMs: 3 * SECOND_MS }
-    : {};
+    : AWS_TIMINGS;
   const config: StackConfig = { ...stackConfig(endpoints, manifest), ...timings };
   const clients = makeClients(endpoints);
   await ensureTable(clients.dynamodb);

@@ -12,9 +12,10 @@ const entriesOf = (source: unknown): AsyncIterable<unknown> | Iterable<unknown> 
   if (typeof source === "object" && source !== null && (isAsyncIterable(source) || isIterable(source))) {
     return source;
   }
-  throw new InvalidInput("bad_list", "shards: what the function returns is no list", {
+  const instead =
+    "return an array, or write it as a generator: shards: async function* (ctx) { yield 'one'; }";
+  throw new InvalidInput("bad_list", `shards: what the function returns is no list; ${instead}`, {
     field: "shards",
-    hint: "return an array, or write it as a generator: shards: async function* (ctx) { yield 'one'; }",
   });
 };
 

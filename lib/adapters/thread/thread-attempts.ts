@@ -123,6 +123,7 @@ const runOn = (
 ): { readonly ended: Promise<Ended>; stop(reason: string): void } => {
   let forced: Extract<AttemptEnd, { readonly kind: "timed-out" | "stopped" }> | undefined;
   let mercy: { cancel(): void } | undefined;
+  let over = false;
   const endByForce = (): void => {
     void thread.end();
     mercy = timers.after(UNSTOPPABLE_MS, () => onUnstoppable?.());
@@ -132,7 +133,8 @@ const runOn = (
     name: "TimeoutError" | "AbortError",
     message: string,
   ): void => {
-    if (forced) return;
+    // The thread may have another attempt by now.
+    if (forced || over) return;
     forced = { kind, error: { name, message } };
     thread.send({ kind: "abort", name, message });
     mercy = timers.after(mercyMs, endByForce);
@@ -141,6 +143,7 @@ const runOn = (
   const timeout = timers.after(request.timeoutMs, () => force("timed-out", "TimeoutError", limit));
   const handler = thread.run(request, clock.nowMs() + request.timeoutMs, services);
   const ended = Promise.race([handler, thread.died]).then((how): Ended => {
+    over = true;
     timeout.cancel();
     mercy?.cancel();
     if (how.kind === "died") return { end: forced ?? endOfDeath(how), reusable: false };
