@@ -165,9 +165,23 @@ export const makePlugin = (serverless: Serverless, options: Options, { log }: Ut
     addFunctions,
     writeZips,
     addResources,
+    sayUnconfirmed: () => sayUnconfirmed(serverless, build, log),
     refuseOneOfOurs: async (): Promise<void> => refuse(partFaults(options)),
     ...makeRemoval(serverless, log),
   };
+};
+
+/** Once a deploy has made the subscriptions. Its client of AWS is loaded then only. */
+const sayUnconfirmed = async (
+  serverless: Serverless,
+  build: () => Promise<Built>,
+  log: Utilities["log"],
+): Promise<void> => {
+  const { alerts = NO_ALERTS } = (await build()).manifest;
+  const { warnOfUnconfirmed } = await import("./confirmed.ts");
+  const region = serverless.getProvider("aws").getRegion();
+  const warn = (line: string): void => log.warning(line);
+  await warnOfUnconfirmed({ region, deployment: deploymentOf(serverless), alerts, warn });
 };
 
 /** Every function carries the list of jobs: one that is deployed alone would know others than the rest. */

@@ -37,6 +37,7 @@ module.exports = class BelfryPlugin {
       "before:package:cleanup": call("addFunctions"),
       "before:package:createDeploymentArtifacts": call("writeZips"),
       "before:package:finalize": call("addResources"),
+      "after:deploy:deploy": call("sayUnconfirmed"),
       "before:deploy:function:initialize": call("refuseOneOfOurs"),
       "before:remove:remove": call("findTable"),
       "after:remove:remove": call("tellWhatIsLeft"),

@@ -1,0 +1,60 @@
+import {
+  ListSubscriptionsByTopicCommand,
+  paginateListTopics,
+  SNSClient,
+  type Subscription,
+} from "@aws-sdk/client-sns";
+import type { AlertsConfig } from "../lib/core/alert-channels.ts";
+import { messageOf } from "../lib/core/errors.ts";
+import { type Deployment, topicName } from "./naming.ts";
+import { emailChannels, emailTopic } from "./topics.ts";
+
+const topicArns = async (sns: SNSClient): Promise<readonly string[]> => {
+  const arns: string[] = [];
+  for await (const { Topics = [] } of paginateListTopics({ client: sns }, {}))
+    arns.push(...Topics.flatMap(({ TopicArn }) => TopicArn ?? []));
+  return arns;
+};
+
+const pendingIn = async (sns: SNSClient, TopicArn: string): Promise<readonly Subscription[]> => {
+  const { Subscriptions = [] } = await sns.send(new ListSubscriptionsByTopicCommand({ TopicArn }));
+  return Subscriptions.filter(({ SubscriptionArn }) => SubscriptionArn === "PendingConfirmation");
+};
+
+/**
+ * Whose consent is still missing, one line an address: SNS mails nothing else to it until then. Asked after a deploy,
+ * since only that makes the subscriptions.
+ */
+const unconfirmed = async (
+  sns: SNSClient,
+  deployment: Deployment,
+  alerts: AlertsConfig,
+): Promise<readonly string[]> => {
+  const channels = emailChannels(alerts);
+  if (channels.length === 0) return [];
+  const arns = await topicArns(sns);
+  const lines = channels.map(async ({ name }) => {
+    const arn = arns.find((each) => each.endsWith(`:${topicName(deployment, emailTopic(name))}`));
+    const pending = arn === undefined ? [] : await pendingIn(sns, arn);
+    return pending.map(
+      ({ Endpoint }) =>
+        `alerts of the channel "${name}" do not reach ${Endpoint} before it has confirmed: the link is in a mail of AWS Notifications`,
+    );
+  });
+  return (await Promise.all(lines)).flat();
+};
+
+/** A deploy has succeeded by then: what cannot be asked is said, and no failure of it. */
+export const warnOfUnconfirmed = async (options: {
+  readonly region: string;
+  readonly deployment: Deployment;
+  readonly alerts: AlertsConfig;
+  readonly warn: (line: string) => void;
+}): Promise<void> => {
+  const { region, deployment, alerts, warn } = options;
+  try {
+    for (const line of await unconfirmed(new SNSClient({ region }), deployment, alerts)) warn(line);
+  } catch (error) {
+    warn(`whether e-mail addresses have confirmed could not be asked: ${messageOf(error)}`);
+  }
+};
