@@ -133,14 +133,21 @@ const grouped = (
   return [{ kind, topic: "notify", reason: `${others}${text(fact)}`, fact, count }];
 };
 
+/** Runs that were late, and had started before anybody saw that they had not. */
+export const lateStarts = ({ job, before, seen, troubles }: Turn): readonly Fact[] => {
+  const inTrouble = new Set([...before.troubles, ...troubles].map(({ slotKey }) => slotKey));
+  const isNews = ({ slotKey, startedAtMs = 0 }: Fact) =>
+    !inTrouble.has(slotKey) && startedAtMs > (before.lateUntilMs ?? 0);
+  return seen.fresh.filter((fact) => startedLate(job, fact) && isNews(fact));
+};
+
 /** What is over by the time it is seen: told, and nothing to recover from. */
 const pastNews = (turn: Turn): readonly News[] => {
-  const { job, before, seen, failures, troubles } = turn;
+  const { job, before, seen, failures } = turn;
   const isNoted = (kind: string, fact: Fact) => before.noted.includes(keyOf(kind, fact));
   const inStreak = new Set(failures.map(({ slotKey }) => slotKey));
-  const isOpen = new Set(troubles.map(({ slotKey }) => slotKey));
-  const news = seen.fresh.filter(({ slotKey }) => !inStreak.has(slotKey) && !isOpen.has(slotKey));
-  const late = news.filter((fact) => startedLate(job, fact) && !isNoted("late", fact));
+  const news = seen.fresh.filter(({ slotKey }) => !inStreak.has(slotKey));
+  const late = lateStarts(turn).filter(({ slotKey }) => !inStreak.has(slotKey));
   const failed = news.filter(
     (fact) => fact.counts && !fact.isBackfill && isFailed(fact) && !isNoted("failed", fact),
   );

@@ -53,7 +53,9 @@ export interface Health {
   readonly known?: Known;
   /** Its last run was slow. */
   readonly slow: boolean;
-  /** What was counted or told of single runs: `<kind>~<slotKey>~<epoch>`. */
+  /** Runs that were late and have started by then are the same matter, which people know. */
+  readonly lateUntilMs?: number;
+  /** What was told of single runs: `<kind>~<slotKey>~<epoch>`. */
   readonly noted: readonly string[];
   /** Of the last few flips. */
   readonly changesMs: readonly number[];

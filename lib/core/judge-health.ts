@@ -1,6 +1,6 @@
 import type { Alert, AlertTopic } from "./alert.ts";
 import type { Flip, Health, HealthState, Known, Level, Seen, Streak, Trouble } from "./health.ts";
-import { type Fact, isFailed, isOver, isSlow, merged, startedLate, troublesOf } from "./health-facts.ts";
+import { type Fact, isFailed, isOver, isSlow, merged, type TroubleKind, troublesOf } from "./health-facts.ts";
 import { MAX_CHANGES, steadyAtMs, type Told, tellable } from "./health-flapping.ts";
 import {
   isLateKind,
@@ -9,12 +9,14 @@ import {
   isPast,
   keyOf,
   knownLevel,
+  lateStarts,
   type News,
   newsOf,
   type Turn,
 } from "./health-news.ts";
 import { runIdOf, slotMsOf } from "./identity.ts";
 import type { JobDefinition } from "./job.ts";
+import { defined } from "./read-options.ts";
 import { MINUTE_MS } from "./time.ts";
 
 export interface Judgement {
@@ -128,14 +130,19 @@ const knownAfter = (turn: Turn, told: readonly News[]): Known | undefined => {
 /** More of them than one pass brings, but after an outage. */
 const MAX_NOTED = 64;
 
-const notedAfter = ({ job, before, seen, troubles }: Turn): readonly string[] => {
+const notedAfter = ({ job, before, seen }: Turn): readonly string[] => {
   const keys = [
     ...seen.fresh.filter((fact) => fact.counts && isFailed(fact)).map((fact) => keyOf("failed", fact)),
-    ...seen.fresh.filter((fact) => startedLate(job, fact)).map((fact) => keyOf("late", fact)),
     ...seen.fresh.filter((fact) => isSlow(job, fact)).map((fact) => keyOf("slow", fact)),
-    ...troubles.map((trouble) => keyOf(trouble.kind, trouble)),
   ];
   return [...new Set([...before.noted, ...keys])].slice(-MAX_NOTED);
+};
+
+const lateUntilMs = (turn: Turn): number | undefined => {
+  const { before, seen, troubles } = turn;
+  const isLate = [...before.troubles, ...troubles].some(({ kind }) => kind === "late");
+  const started = lateStarts(turn).map(({ startedAtMs = 0 }) => startedAtMs);
+  return isLate || started.length > 0 ? Math.max(seen.nowMs, ...started) : before.lateUntilMs;
 };
 
 const isSlowNow = ({ job, before, seen }: Turn): boolean => {
@@ -225,15 +232,18 @@ const afterTurn = (turn: Turn, { told, flappingSinceMs }: Told, news: readonly N
     state,
     sinceMs: state === before.state ? before.sinceMs : seen.nowMs,
     flips: before.flips + flips.length,
-    ...(streak === undefined ? {} : { streak }),
     troubles,
-    ...(known === undefined ? {} : { known }),
     slow: isSlowNow(turn),
     noted: notedAfter(turn),
     changesMs: changes ? [...earlier, seen.nowMs].slice(-MAX_CHANGES) : earlier,
-    ...(flappingSinceMs === undefined ? {} : { flappingSinceMs }),
-    ...(pausedThrough === undefined ? {} : { pausedThrough }),
-    ...(before.lookAtMs === undefined ? {} : { lookAtMs: before.lookAtMs }),
+    ...defined({
+      streak,
+      known,
+      lateUntilMs: lateUntilMs(turn),
+      flappingSinceMs,
+      pausedThrough,
+      lookAtMs: before.lookAtMs,
+    }),
   };
   return { after: withLook(job, after, seen), flips };
 };
@@ -260,13 +270,17 @@ export const judgeHealth = (job: JobDefinition, before: Health, seen: Seen): Jud
   };
   const news = newsOf(turn);
   const result = afterTurn(turn, tellable(before, news, seen), news);
-  const isNew = (kind: string) => (fact: Fact) =>
-    result.after.noted.includes(keyOf(kind, fact)) && !before.noted.includes(keyOf(kind, fact));
+  const known = new Set(before.troubles.map((trouble) => keyOf(trouble.kind, trouble)));
+  const fresh = turn.troubles.filter((trouble) => !known.has(keyOf(trouble.kind, trouble)));
+  const newly = (wanted: TroubleKind) => {
+    const slotKeys = new Set(fresh.filter(({ kind }) => kind === wanted).map(({ slotKey }) => slotKey));
+    return runs.filter(({ slotKey }) => slotKeys.has(slotKey));
+  };
   return {
     ...result,
     ...(pauses ? { pause: `paused itself after ${streak?.count} failures in a row` } : {}),
-    late: runs.filter(isNew("late")),
-    stuck: runs.filter(isNew("stuck")),
+    late: [...newly("late"), ...lateStarts(turn)],
+    stuck: newly("stuck"),
     reachesPage: streak?.level === 2 && (before.streak?.level !== 2 || isNewStreak(before.streak, streak)),
   };
 };

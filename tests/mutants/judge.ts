@@ -10,7 +10,13 @@ const VITEST = ["node_modules/vitest/vitest.mjs", "run", "--bail=1", "--no-isola
 const REPORT = "mutants.json";
 
 /** Scripted orders of deliveries, answers and crashes. */
-const DIRECTED = ["tests/unit/path", "tests/unit/notify", "tests/simulation/directed"];
+const DIRECTED = [
+  "tests/unit/path",
+  "tests/unit/notify",
+  "tests/unit/health",
+  "tests/simulation/directed",
+  "tests/silence",
+];
 
 /** What a fault outside the path of a run may break; asked for other people's faults only. */
 const WIDER = ["tests/unit", "tests/contract", "tests/property", "tests/integration/path"];

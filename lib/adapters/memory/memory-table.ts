@@ -4,6 +4,8 @@ import type { Query, Table } from "../../ports/table.ts";
 /** Beyond the port, for tests: everything in the table, in order of its key. */
 export interface MemoryTable extends Table {
   items(): readonly Item[];
+  /** Removes what a time to live has removed by then. */
+  expire(nowMs: number): void;
 }
 
 const textOf = (item: Item, name: string): string => String(item[name] ?? "");
@@ -98,6 +100,14 @@ export const memoryTable = (): MemoryTable => {
       const found = matching(query);
       const ordered = query.descending === true ? found.toReversed() : found;
       return ordered.slice(0, query.limit).map(copyOf);
+    },
+    expire(nowMs) {
+      for (const [pk, { items, keys }] of partitions) {
+        const isOver = (sk: string) => Number(items.get(sk)?.["expiresAtS"]) * 1_000 < nowMs;
+        const kept = keys.filter((sk) => !isOver(sk) || !items.delete(sk));
+        keys.splice(0, keys.length, ...kept);
+        if (kept.length === 0) partitions.delete(pk);
+      }
     },
     items() {
       const ordered = [...partitions].sort(([left], [right]) => byText(left, right));

@@ -1,5 +1,6 @@
 import { attemptingFaults } from "./attempts.ts";
 import { claimFaults } from "./claims.ts";
+import { healthFaults } from "./health.ts";
 import { keeperFaults } from "./keeper.ts";
 import { keepingFaults } from "./kept.ts";
 import { lockFaults } from "./lock.ts";
@@ -24,4 +25,5 @@ export const FAULTS = [
   ...requestFaults,
   ...notifyingFaults,
   ...seriesFaults,
+  ...healthFaults,
 ];

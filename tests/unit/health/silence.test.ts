@@ -59,6 +59,19 @@ test.each([
   },
 );
 
+test("a late run is no longer so when it is over, not when it starts", async () => {
+  const stack = await started(hourly({ timeoutMs: HOUR_MS }));
+  stack.handle(() => undefined);
+  stack.works.workers = false;
+  await stack.playUntil("2027-03-01T01:10:00Z");
+  stack.works.workers = true;
+  await stack.playUntil("2027-03-01T01:40:00Z");
+  expect(toldIn(stack)).toEqual(["03-01T01:06 notify late"]);
+  stack.lastAttempt().end(DONE);
+  await stack.playUntil("2027-03-01T01:50:00Z");
+  expect(stack.alerts().map(({ kind }) => kind)).toEqual(["late", "recovered"]);
+});
+
 test("a slot that the schedule did not strike, and the watchdog could dispatch, is no silence", async () => {
   const stack = await started(hourly());
   stack.works.schedules = false;
@@ -90,6 +103,18 @@ test("late runs of one job are one matter, and count apart", async () => {
   expect(stack.codes().filter((code) => code === "late").length).toBe(11);
   stack.works.workers = true;
   await stack.playUntil("2027-03-01T02:30:00Z");
+  expect(stack.alerts().map(({ kind }) => kind)).toEqual(["late", "recovered"]);
+});
+
+test("a hundred late runs are one alert, and each is counted once", async () => {
+  const stack = await started(hourly({ schedules: ["* * * * *"], overlap: "allow" }), "2027-03-01T00:31:30Z");
+  stack.works.workers = false;
+  await stack.playUntil("2027-03-01T02:20:00Z");
+  const late = stack.notices.filter(({ code }) => code === "late").map(({ fields }) => fields["runId"]);
+  expect(late.length).toBeGreaterThan(100);
+  expect(new Set(late).size).toBe(late.length);
+  stack.works.workers = true;
+  await stack.playUntil("2027-03-01T03:00:00Z");
   expect(stack.alerts().map(({ kind }) => kind)).toEqual(["late", "recovered"]);
 });
 
@@ -271,6 +296,21 @@ test("back from an outage of its own, the watchdog says so once, and judges what
       "watchdog-back",
       expect.stringMatching(/^the watchdog was away for 5 hours, from 2027-03-01T01:30:00Z /),
     ],
+  ]);
+});
+
+test("a failure after a success that nobody saw is another one, and is told", async () => {
+  const stack = await started(hourly({ retry: { ...DEFAULTS.retry, retries: 0 } }));
+  stack.handle(({ slotMs }) => (slotMs === msOf("2027-03-01T02:00:00Z") ? DONE : failure()));
+  await stack.playUntil("2027-03-01T01:30:00Z");
+  stack.works.watchdog = false;
+  await stack.playUntil("2027-03-01T03:30:00Z");
+  stack.works.watchdog = true;
+  await stack.playUntil("2027-03-01T03:50:00Z");
+  expect(stack.alerts().map(({ kind, slotMs }) => [kind, slotMs])).toEqual([
+    ["failed", msOf("2027-03-01T01:00:00Z")],
+    ["failed", msOf("2027-03-01T03:00:00Z")],
+    ["watchdog-back", undefined],
   ]);
 });
 

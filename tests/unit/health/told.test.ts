@@ -87,6 +87,19 @@ test("what stays wrong is told again at an interval, and no more often", async (
   ]);
 });
 
+test("a job that has no slot for long is reminded of between its slots too", async () => {
+  const stack = await started(
+    hourly({ schedules: ["0 1 * * *"], alerts: alerts({ remindEveryMs: 6 * HOUR_MS }) }),
+  );
+  stack.handle(() => failure());
+  await stack.playUntil("2027-03-01T14:30:00Z");
+  expect(toldIn(stack)).toEqual([
+    "03-01T01:03 notify failed x1",
+    "03-01T07:04 notify reminder x1",
+    "03-01T13:05 notify reminder x1",
+  ]);
+});
+
 test("so many failures as the job says are the first notice, and a page for nobody is none", async () => {
   const stack = await started(
     hourly({ alerts: { notifyAfter: 2, remindEveryMs: HOUR_MS * 24, recovery: false } }),
