@@ -11,6 +11,7 @@ import { repairingFaults } from "./repairs.ts";
 import { requestFaults } from "./requests.ts";
 import { runFaults } from "./runs.ts";
 import { seriesFaults } from "./series.ts";
+import { shardingFaults } from "./shards.ts";
 
 export const FAULTS = [
   ...runFaults,
@@ -26,4 +27,5 @@ export const FAULTS = [
   ...notifyingFaults,
   ...seriesFaults,
   ...healthFaults,
+  ...shardingFaults,
 ];
