@@ -1,3 +1,4 @@
+import { alarmFaults } from "./alarms.ts";
 import { attemptingFaults } from "./attempts.ts";
 import { claimFaults } from "./claims.ts";
 import { healthFaults } from "./health.ts";
@@ -25,6 +26,7 @@ export const FAULTS = [
   ...repairingFaults,
   ...requestFaults,
   ...notifyingFaults,
+  ...alarmFaults,
   ...seriesFaults,
   ...healthFaults,
   ...shardingFaults,
