@@ -7,6 +7,7 @@ import { addCancel } from "./commands/cancel.ts";
 import { addDev } from "./commands/dev.ts";
 import { addDiff } from "./commands/diff.ts";
 import { addDismiss } from "./commands/dismiss.ts";
+import { addDoctor } from "./commands/doctor.ts";
 import { addEjectExamples } from "./commands/eject-examples.ts";
 import { addEstimate } from "./commands/estimate.ts";
 import { addList } from "./commands/list.ts";
@@ -31,6 +32,7 @@ const VERBS = [
   addRuns,
   addShow,
   addDiff,
+  addDoctor,
   addRetry,
   addCancel,
   addBackfill,

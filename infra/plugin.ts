@@ -11,6 +11,7 @@ import type { FunctionSpec } from "./functions.ts";
 import { makeRemoval } from "./left-behind.ts";
 import { type Deployment, type FunctionKind, functionLogicalId } from "./naming.ts";
 import { unheard } from "./reach.ts";
+import { scannerNotes } from "./scanner-notes.ts";
 import { makeStack, type Stack } from "./stack.ts";
 
 /** What we use of the Serverless Framework. */
@@ -156,6 +157,7 @@ export const makePlugin = (serverless: Serverless, options: Options, { log }: Ut
     refuse(stackFaults(stack, otherResources));
     for (const spec of stack.functions) setProperties(template, spec);
     Object.assign(template.Resources, stack.resources satisfies Resources);
+    noteForScanners(template);
     template.Outputs = { ...template.Outputs, ...stack.outputs };
     for (const warning of unheard(manifest.alerts ?? NO_ALERTS, deployment().stage)) log.warning(warning);
     log.info(`belfry: ${manifest.jobs.length} jobs, ${Object.keys(stack.resources).length} resources`);
@@ -182,6 +184,15 @@ const sayUnconfirmed = async (
   const region = serverless.getProvider("aws").getRegion();
   const warn = (line: string): void => log.warning(line);
   await warnOfUnconfirmed({ region, deployment: deploymentOf(serverless), alerts, warn });
+};
+
+/** Ours, and the framework's own bucket; what the project has besides is its own to answer for. */
+const noteForScanners = ({ Resources: resources }: Template): void => {
+  for (const [id, resource] of Object.entries(resources)) {
+    const notes = scannerNotes(String(resource["Type"]));
+    if (notes !== undefined && /^(?:Belfry|ServerlessDeploymentBucket$)/.test(id))
+      resources[id] = { ...resource, Metadata: notes };
+  }
 };
 
 /** Every function carries the list of jobs: one that is deployed alone would know others than the rest. */

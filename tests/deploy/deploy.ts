@@ -45,12 +45,14 @@ const play = async (emulator: Emulator, { step }: Report): Promise<void> => {
     await step("who is told of the failing job", () => seen.deadIsTold(receiver.told));
     await step("the same occurrence again", () => seen.sameOccurrenceAgain(stage));
     await step("a delivery that fails", () => seen.deliveredByDeadLetter(stage, deliveries));
+    await step("doctor", () => seen.doctorFinds(stage));
+    const [leaving] = await runsOf(stage, "leaving");
     project.change({ firstMs, secondMs: nextMinute(Date.now() + DEPLOY_MS) });
     await step("a second deploy, with 20 runs in flight", () => seen.deployedUnderWay(stage));
     await step("schedules that it brought", () => seen.newSchedulesStrike(stage, deliveries));
     await step("an event that nobody can take", () => seen.unfilledIsRefused(stage));
     await step("an alarm", () => seen.alarmIsTold(receiver.told, alarms.rang));
-    await step("the job that it removed", () => seen.leavesNothingOpen(stage));
+    await step("the job that it removed", () => seen.leavesNothingOpen(stage, leaving?.runId ?? ""));
     await step("the rights of its roles", () => seen.rightsAreUsed(stage));
   } finally {
     await Promise.all([companion.stop(), alarms.stop()]);

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { pythonTool } from "./python.ts";
+import { pythonTool } from "../deployable/python.ts";
 
 /** AWS on this machine, over TLS, as its policies demand, and with every role enforced. */
 export interface Emulator {

@@ -19,12 +19,12 @@ const dailyAt = (atMs: number): string => {
 const reference = (name: string): string => `$${`{${name}}`}`;
 
 /** What a handler does to the world: counted in a table of the project's own, so that a repeat shows. */
-const SUPPORT = `import { DynamoDBClient, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
+const SUPPORT = `import { DynamoDBClient, GetItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 
 const client = new DynamoDBClient({});
 
 export const NEEDS = {
-  permissions: [{ actions: "dynamodb:UpdateItem", resources: "${reference("EffectsTable.Arn")}" }],
+  permissions: [{ actions: ["dynamodb:GetItem", "dynamodb:UpdateItem"], resources: "${reference("EffectsTable.Arn")}" }],
   environment: { EFFECTS_TABLE: "${reference("EffectsTable")}" },
 };
 
@@ -35,10 +35,17 @@ export const effect = (runId) =>
     UpdateExpression: "ADD effects :one",
     ExpressionAttributeValues: { ":one": { N: "1" } },
   }));
+
+/** Until somebody has put an item of that name into the table. */
+export const opened = async (gate) => {
+  const asked = { TableName: process.env.EFFECTS_TABLE, Key: { id: { S: gate } }, ConsistentRead: true };
+  while ((await client.send(new GetItemCommand(asked))).Item === undefined)
+    await new Promise((done) => setTimeout(done, 500));
+};
 `;
 
 const job = (options: string, handler: string): string => `import { defineJob } from "belfry";
-import { effect, NEEDS } from "../effects.js";
+import { effect, NEEDS, opened } from "../effects.js";
 
 export default defineJob({ ...NEEDS, ${options}, handler: async ({ runId, slot, attempt, previous }) => { ${handler} } });
 `;
@@ -67,7 +74,7 @@ const jobFiles = ({ firstMs, secondMs }: Times): Files => ({
     `retry: { retries: 2, firstWait: "1 second", factor: 1, jitter: 0 }`,
     `throw new TypeError("attempt " + attempt + " of it fails");`,
   ),
-  "jobs/busy.ts": job(`overlap: "allow"`, `await new Promise((done) => setTimeout(done, 15_000)); ${EFFECT}`),
+  "jobs/busy.ts": job(`overlap: "allow"`, `await opened("gate"); ${EFFECT}`),
   "jobs/line.ts": job(`overlap: "queue"`, `await previous(); ${EFFECT}`),
   "jobs/sealed.ts": job(
     `pool: "vault", retry: { retries: 0, crashes: 1 }, secrets: { KEY: "secretsmanager:${SERVICE}/{stage}/key" }`,

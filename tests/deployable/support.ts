@@ -13,6 +13,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { pythonTool } from "./python.ts";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -110,6 +111,9 @@ export interface Template {
     readonly [id: string]: {
       readonly Type: string;
       readonly Properties: { readonly [name: string]: unknown };
+      readonly Metadata?: {
+        readonly checkov?: { readonly skip: readonly { readonly id: string; readonly comment: string }[] };
+      };
     };
   };
 }
@@ -128,10 +132,38 @@ export const packageStage = (cwd: string, stage: string, nodeFolder?: string): P
 
 /** What cfn-lint says to the template of the project; empty = nothing. */
 export const lint = async (project: string): Promise<string> => {
-  const linter = process.env["CFN_LINT"] ?? "cfn-lint";
-  const missing = `cfn-lint is not installed: run "pip install cfn-lint" in a virtual environment, and set CFN_LINT to it or put it on the PATH`;
-  const { code, stdout, stderr } = await run(linter, [templateFile(project)], { cwd: project }).catch(() => {
-    throw new Error(missing);
-  });
+  const linter = join(await pythonTool("lint"), "cfn-lint");
+  const { code, stdout, stderr } = await run(linter, [templateFile(project)], { cwd: project });
   return code === 0 ? "" : `${stdout}${stderr}`;
+};
+
+interface Scan {
+  readonly passed: number;
+  readonly skipped: number;
+  /** Check and resource. */
+  readonly findings: readonly string[];
+}
+
+/** What checkov finds in the template of the project. */
+export const scan = async (project: string): Promise<Scan> => {
+  const args = [
+    "-f",
+    templateFile(project),
+    "--framework",
+    "cloudformation",
+    "--quiet",
+    "--compact",
+    "-o",
+    "json",
+  ];
+  const { stdout, stderr } = await run(join(await pythonTool("lint"), "checkov"), args, { cwd: project });
+  if (!stdout.startsWith("{")) throw new Error(`checkov gave no answer: ${stdout}${stderr}`);
+  const { summary, results } = JSON.parse(stdout) as {
+    readonly summary: { readonly passed: number; readonly skipped: number };
+    readonly results: {
+      readonly failed_checks: readonly { readonly check_id: string; readonly resource: string }[];
+    };
+  };
+  const findings = results.failed_checks.map(({ check_id, resource }) => `${check_id} ${resource}`);
+  return { ...summary, findings };
 };

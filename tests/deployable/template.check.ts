@@ -8,6 +8,7 @@ import {
   packageStage,
   run,
   SOURCES,
+  scan,
   symlinkLibrary,
   templateOf,
 } from "./support.ts";
@@ -21,6 +22,18 @@ test("our own project is packaged offline by ten lines, and cfn-lint has nothing
     expect({ stage, code, stderr }).toMatchObject({ code: 0 });
     expect(await lint(project)).toBe("");
   }
+});
+
+test("checkov finds nothing in our own template but what is excused there, with a reason each", async () => {
+  const project = copyOf(OWN_PROJECT);
+  await packageStage(project, "prod");
+  const { passed, skipped, findings } = await scan(project);
+  expect(findings).toEqual([]);
+  expect(passed).toBeGreaterThan(100);
+  const { Resources } = templateOf(project);
+  const excused = Object.values(Resources).flatMap(({ Metadata }) => Metadata?.checkov?.skip ?? []);
+  expect(skipped).toBe(excused.length);
+  for (const { id, comment } of excused) expect(comment, id).toMatch(/\w+ \w+ \w+/);
 });
 
 test("a removed job changes the template in its own schedule only", async () => {

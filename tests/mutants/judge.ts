@@ -14,7 +14,6 @@ const DIRECTED = [
   "tests/unit/path",
   "tests/unit/notify",
   "tests/unit/health",
-  "tests/unit/alarms",
   "tests/simulation/directed",
   "tests/silence",
 ];

@@ -80,9 +80,7 @@ export const watchMemory = () => {
     stop: (): { readonly [name: string]: number } => {
       lookAtAll();
       clearInterval(timer);
-      // One that had ended before it could be looked at has neither a name nor a figure.
-      const seen = [...peaks].filter(([, mb]) => mb >= 1);
-      return Object.fromEntries(seen.map(([name, mb]) => [name, Math.round(mb)]));
+      return Object.fromEntries([...peaks].map(([name, mb]) => [name, Math.round(mb)]));
     },
   };
 };

@@ -37,6 +37,7 @@ test.each([
   ["a missing argument", ["show"], /missing required argument/],
   ["an option without its value", ["run", "daily", "--slot"], /argument missing/],
   ["a state that is none", ["runs", "--state", "deed"], /dead/],
+  ["a doctor without a stage", ["doctor"], /name it with --stage/],
   ["a count that is none", ["next", "0 9 * * *", "--count", "many"], /whole number from 1 to 1000/],
   ["a bound without a wait", ["run", "daily", "--timeout", "5"], /--timeout bounds --wait/],
   ["a wait for a dry run", ["run", "daily", "--wait", "--dry-run"], /cannot be used with/],

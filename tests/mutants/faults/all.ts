@@ -1,4 +1,3 @@
-import { alarmFaults } from "./alarms.ts";
 import { attemptingFaults } from "./attempts.ts";
 import { claimFaults } from "./claims.ts";
 import { healthFaults } from "./health.ts";
@@ -12,7 +11,6 @@ import { repairingFaults } from "./repairs.ts";
 import { requestFaults } from "./requests.ts";
 import { runFaults } from "./runs.ts";
 import { seriesFaults } from "./series.ts";
-import { shardingFaults } from "./shards.ts";
 
 export const FAULTS = [
   ...runFaults,
@@ -26,8 +24,6 @@ export const FAULTS = [
   ...repairingFaults,
   ...requestFaults,
   ...notifyingFaults,
-  ...alarmFaults,
   ...seriesFaults,
   ...healthFaults,
-  ...shardingFaults,
 ];

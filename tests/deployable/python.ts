@@ -2,13 +2,13 @@ import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { ROOT } from "../deployable/support.ts";
 
 const run = promisify(execFile);
 
 /** Kept between runs: a pinned version does not change. */
-const CACHE = join(ROOT, "node_modules", ".cache", "belfry-python");
+const CACHE = fileURLToPath(new URL("../../node_modules/.cache/belfry-python", import.meta.url));
 
 /** Each in an environment of its own: they pin versions of botocore that do not go together. */
 const TOOLS = {
@@ -29,7 +29,7 @@ export const pythonTool = async (tool: keyof typeof TOOLS): Promise<string> => {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(CACHE, { recursive: true });
   await run("python3", ["-m", "venv", folder]).catch((error: unknown) => {
-    throw new Error(`the deploy tests need Python 3 with venv (Debian: python3-venv): ${String(error)}`);
+    throw new Error(`this needs Python 3 with venv (Debian: python3-venv): ${String(error)}`);
   });
   await run(join(folder, "bin", "pip"), ["install", "--quiet", ...packages], { maxBuffer: 16 * 1_024 ** 2 });
   writeFileSync(complete, `${packages.join("\n")}\n`);
