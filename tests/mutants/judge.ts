@@ -14,6 +14,7 @@ const DIRECTED = [
   "tests/unit/path",
   "tests/unit/notify",
   "tests/unit/health",
+  "tests/unit/alarms",
   "tests/simulation/directed",
   "tests/silence",
 ];

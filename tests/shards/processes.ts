@@ -80,7 +80,9 @@ export const watchMemory = () => {
     stop: (): { readonly [name: string]: number } => {
       lookAtAll();
       clearInterval(timer);
-      return Object.fromEntries([...peaks].map(([name, mb]) => [name, Math.round(mb)]));
+      // One that had ended before it could be looked at has neither a name nor a figure.
+      const seen = [...peaks].filter(([, mb]) => mb >= 1);
+      return Object.fromEntries(seen.map(([name, mb]) => [name, Math.round(mb)]));
     },
   };
 };

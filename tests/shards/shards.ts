@@ -8,21 +8,22 @@
 import { parseArgs } from "node:util";
 import {
   CreateQueueCommand,
+  DeleteMessageCommand,
   PurgeQueueCommand,
   ReceiveMessageCommand,
   SendMessageBatchCommand,
 } from "@aws-sdk/client-sqs";
-import { poolQueue, queueArn } from "../../cli/dev/resources.ts";
 import { systemClock } from "../../lib/adapters/system/system.ts";
+import { makeThreadAttempts } from "../../lib/adapters/thread/thread-attempts.ts";
 import { eachAtOnce } from "../../lib/app/at-once.ts";
 import { makeRunByHand } from "../../lib/app/run-by-hand.ts";
 import { BATCHES_AT_ONCE } from "../../lib/app/send-shards.ts";
 import { watch } from "../../lib/app/watch.ts";
+import { work } from "../../lib/app/work.ts";
 import { composeDeps } from "../../lib/compose/deps.ts";
-import { workerFunction } from "../../lib/compose/functions.ts";
 import { readRunId } from "../../lib/core/identity.ts";
 import { runKey } from "../../lib/core/items.ts";
-import { messageText } from "../../lib/core/message.ts";
+import { messageText, parseMessage } from "../../lib/core/message.ts";
 import { isTerminal } from "../../lib/core/run.ts";
 import { bucketCount, strideCount } from "../../lib/core/shards.ts";
 import type { Item } from "../../lib/core/write.ts";
@@ -74,47 +75,35 @@ const bareLoopMs = async ({ sqs }: ShardStack, slotKey: string): Promise<number>
   return tookMs;
 };
 
-/** The run's first message, taken by a worker of this process: it lists the shards and sends them. */
+const SILENT = { attempt: () => undefined, notice: () => undefined, handlerLine: () => undefined };
+
+const depsOf = ({ config, manifest, db, sqs }: ShardStack) => ({
+  ...composeDeps(config, manifest, { db, sqs }),
+  journal: SILENT,
+});
+
+/** The run's first message, taken by a worker in this process: it lists the shards and sends them. */
 const planMs = async (stack: ShardStack) => {
   const counts = counting(stack);
-  const worker = workerFunction(stack.config, stack.manifest, {
-    pool: "default",
-    jobsFile: stack.jobsFile,
-    clients: { db: stack.db, sqs: stack.sqs },
-  });
-  await worker.ready();
-  const { Messages = [] } = await stack.sqs.send(
-    new ReceiveMessageCommand({
-      QueueUrl: stack.queue,
-      WaitTimeSeconds: 5,
-      MessageSystemAttributeNames: ["All"],
-    }),
+  const deps = depsOf(stack);
+  const attempts = makeThreadAttempts({ jobsFile: stack.jobsFile, clock: deps.clock, timers: deps.timers });
+  await attempts.ready();
+  const { Messages: [message] = [] } = await stack.sqs.send(
+    new ReceiveMessageCommand({ QueueUrl: stack.queue, WaitTimeSeconds: 5 }),
   );
-  const Records = Messages.map(({ Body = "", MessageId = "", ReceiptHandle = "" }) => ({
-    messageId: MessageId,
-    receiptHandle: ReceiptHandle,
-    body: Body,
-    attributes: {
-      ApproximateReceiveCount: "1",
-      SentTimestamp: String(Date.now()),
-      SenderId: "",
-      ApproximateFirstReceiveTimestamp: "",
-    },
-    messageAttributes: {},
-    md5OfBody: "",
-    eventSource: "aws:sqs",
-    eventSourceARN: queueArn(poolQueue("default")),
-    awsRegion: "us-east-1",
-  }));
   const startedAtMs = performance.now();
-  await worker.handler({ Records }, { awsRequestId: "plan" });
+  const settlement = await work({ ...deps, attempts }, parseMessage(message?.Body ?? ""));
   const tookMs = performance.now() - startedAtMs;
-  await worker.close();
-  return { tookMs, counts };
+  if (settlement.kind !== "delete") throw new Error("the shards were not all sent");
+  const { ReceiptHandle } = message ?? {};
+  await stack.sqs.send(new DeleteMessageCommand({ QueueUrl: stack.queue, ReceiptHandle }));
+  await attempts.close();
+  // What this process asks from here on, to see how far the run is, is not the run's.
+  return { tookMs, counts: structuredClone(counts) };
 };
 
 const begin = async (stack: ShardStack) => {
-  const deps = composeDeps(stack.config, stack.manifest, { db: stack.db, sqs: stack.sqs });
+  const deps = depsOf(stack);
   const answer = await makeRunByHand(deps)({ job: stack.job });
   const occurrence = readRunId(answer.runId);
   if (occurrence === undefined) throw new Error("no run was made");
@@ -221,9 +210,7 @@ const playKilled = async (stack: ShardStack): Promise<object> => {
     if (key.endsWith(":join")) kill("join");
     for (const count of wanted) if (effects >= count) kill(`shard ${count}`);
   });
-  const silent = { attempt: () => undefined, notice: () => undefined, handlerLine: () => undefined };
-  const clients = { db: stack.db, sqs: stack.sqs };
-  const deps = { ...composeDeps(stack.config, stack.manifest, clients), journal: silent };
+  const deps = depsOf(stack);
   const startedAtMs = systemClock.nowMs();
   let looks = 0;
   const run = await untilOver(read, async () => {

@@ -1,3 +1,4 @@
+import { alarmFaults } from "./alarms.ts";
 import { attemptingFaults } from "./attempts.ts";
 import { claimFaults } from "./claims.ts";
 import { healthFaults } from "./health.ts";
@@ -11,6 +12,7 @@ import { repairingFaults } from "./repairs.ts";
 import { requestFaults } from "./requests.ts";
 import { runFaults } from "./runs.ts";
 import { seriesFaults } from "./series.ts";
+import { shardingFaults } from "./shards.ts";
 
 export const FAULTS = [
   ...runFaults,
@@ -24,6 +26,8 @@ export const FAULTS = [
   ...repairingFaults,
   ...requestFaults,
   ...notifyingFaults,
+  ...alarmFaults,
   ...seriesFaults,
   ...healthFaults,
+  ...shardingFaults,
 ];

@@ -1,0 +1,69 @@
+/**
+ * `npm run bench [-- --rounds N] [-- --only <part>]`: what the budgets promise, each beside its alternative in one
+ * run, in turn. Writes bench/results.md, unless only a part was asked for: then it prints.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { cpus, loadavg } from "node:os";
+import { parseArgs } from "node:util";
+import { imports } from "./parts/imports.ts";
+import { type Section, table } from "./section.ts";
+
+const PARTS: { readonly [name: string]: (rounds: number) => Promise<Section> } = { imports };
+
+const { values } = parseArgs({
+  options: { rounds: { type: "string", default: "15" }, only: { type: "string" } },
+});
+
+const COMPARED = [
+  "@aws-sdk/client-dynamodb",
+  "@aws-sdk/client-sqs",
+  "@aws-lambda-powertools/batch",
+  "@aws-lambda-powertools/idempotency",
+  "@middy/core",
+  "croner",
+  "cron-parser",
+  "esbuild",
+];
+
+const versionOf = (name: string): string => {
+  const file = new URL(`../node_modules/${name}/package.json`, import.meta.url);
+  return `${name} ${JSON.parse(readFileSync(file, "utf8")).version}`;
+};
+
+const headOf = (): string => {
+  const [cpu] = cpus();
+  const [load = 0] = loadavg();
+  return [
+    `${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus().length} x ${cpu?.model.trim()}, load ${load.toFixed(0)} at the start.`,
+    "The machine was busy with other work, so absolute times are too long: read the ratios, which are medians of rounds in",
+    "which both sides took their turn.",
+    "",
+    `${COMPARED.map(versionOf).join(", ")}.`,
+  ].join("\n");
+};
+
+const budgetsOf = (sections: readonly Section[]): string =>
+  table(
+    ["what", "budget", "measured", "met"],
+    sections.flatMap(({ budgets }) =>
+      budgets.map(({ what, budget, measured, met }) => [what, budget, measured, met ? "yes" : "**no**"]),
+    ),
+  );
+
+const head = headOf();
+const sections: Section[] = [];
+for (const [name, part] of Object.entries(PARTS)) {
+  if (values.only !== undefined && values.only !== name) continue;
+  console.error(`${name} ...`);
+  sections.push(await part(Number(values.rounds)));
+}
+const page = [
+  "# Costs and speed, beside the alternatives",
+  "`npm run bench` writes this page.",
+  head,
+  "## Budgets",
+  budgetsOf(sections),
+  ...sections.flatMap(({ title, text }) => [`## ${title}`, text]),
+].join("\n\n");
+if (values.only === undefined) writeFileSync(new URL("./results.md", import.meta.url), `${page}\n`);
+else console.log(page);
