@@ -1,4 +1,4 @@
-/** A dozen that stand for all, by name: a slice for every change. */
+/** A few that stand for all, by name: a slice for every change. */
 export const QUICK: readonly string[] = [
   "a claim goes over a record",
   "a start without the epoch",
@@ -12,4 +12,6 @@ export const QUICK: readonly string[] = [
   "a parked holder is taken for over",
   "the lock is released before the result is stored",
   "reopened before the look is noted",
+  "a shard starts although it is done",
+  "a stride of an earlier attempt set counts",
 ];
