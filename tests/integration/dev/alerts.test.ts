@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { httpReceiver } from "../../unit/notify/http-receiver.ts";
-import { descendants, makeProject, readyDev } from "./support.ts";
+import { descendants, makeProject, readyDev, runJob } from "./support.ts";
 
 const JOB = `
 import { defineJob } from "belfry";
@@ -48,4 +48,22 @@ test("an alarm of the embedded stack reaches the terminal and a chat that was aw
   });
   expect(chat.received).toHaveLength(3);
   expect(dev.output()).not.toContain("hush");
+}, 90_000);
+
+const FAILING = `
+import { defineJob } from "belfry";
+export default defineJob({
+  owner: "reports",
+  retry: { retries: 0 },
+  handler: () => { throw new Error("no luck"); },
+});
+`;
+
+test("a run that failed is told in the terminal, with its error and its owner", async () => {
+  const dev = await readyDev({ project: makeProject({ "jobs/report.ts": FAILING }) });
+  await runJob(dev, "report", {});
+  const line = await dev.line(/alert \(notify\) \[dev\] report failed/);
+  expect(line).toMatch(/Why: the run is dead.*no luck/);
+  expect(line).toContain("Run: report~");
+  expect(line).toContain("Owner: reports");
 }, 90_000);

@@ -1,9 +1,13 @@
+import { CloudWatchClient, SetAlarmStateCommand } from "@aws-sdk/client-cloudwatch";
+import { mockClient } from "aws-sdk-client-mock";
 import { expect, test } from "vitest";
+import { ringAlarm } from "../../../lib/adapters/cloudwatch/ring-alarm.ts";
 import { deliver } from "../../../lib/app/deliver.ts";
 import { makeListAlerts } from "../../../lib/app/list-alerts.ts";
 import { putAlert } from "../../../lib/app/outbox.ts";
 import { makeTestAlert } from "../../../lib/app/test-alert.ts";
-import { testAlert } from "../../../lib/core/alarm-change.ts";
+import { testAlert, testIn, testReason } from "../../../lib/core/alarm-change.ts";
+import { alarmsOf, TEST_ALARM } from "../../../lib/core/alarms.ts";
 import type { Bell } from "../../../lib/ports/bell.ts";
 import { away, makeReceiver, onNotify, onPage, setupOutbox, taken } from "./setup.ts";
 
@@ -117,6 +121,23 @@ test("an alarm whose alert comes after some seconds is waited for; one whose ale
   const beganMs = outbox.nowMs;
   expect((await run("notify")).hops).toMatchObject([{ ok: true }, { name: "notifier", ok: false }]);
   expect(outbox.nowMs - beganMs).toBe(25 * SECOND_MS);
+});
+
+test("in a deployed stage a real alarm is rung, about the machinery, with a reason that makes it a test", async () => {
+  const cloudWatch = mockClient(CloudWatchClient);
+  cloudWatch.on(SetAlarmStateCommand).resolves({});
+  const alarm = `notes-prod-${TEST_ALARM}`;
+  await ringAlarm({ region: "us-east-1", alarm, reason: testReason("page", "test-1") });
+  const [call] = cloudWatch.commandCalls(SetAlarmStateCommand);
+  expect(call?.args[0].input).toMatchObject({ AlarmName: alarm, StateValue: "ALARM" });
+  const reason = call?.args[0].input.StateReason ?? "";
+  expect(testIn({ name: alarm, state: "ringing", atMs: 0, reason })).toMatchObject({
+    id: "test-1",
+    topic: "page",
+    kind: "test",
+  });
+  const definitions = alarmsOf({ jobs: [], pools: { default: { memoryMb: 256, concurrency: 10 } } });
+  expect(definitions.find(({ key }) => key === TEST_ALARM)?.about).toBe("machinery");
 });
 
 test("a test that nobody took is forgotten after ten minutes, so that it tells nobody later", async () => {
