@@ -11,7 +11,6 @@ import {
   phaseOf,
   sentUpTo,
 } from "../core/fan-out.ts";
-import { runIdOf } from "../core/identity.ts";
 import { runKey } from "../core/items.ts";
 import { errorFacts } from "../core/json-safe.ts";
 import { indexOfShard, type ListedShard, PER_STRIDE, type ShardCounts, toleratedOf } from "../core/shards.ts";
@@ -282,11 +281,10 @@ const join = (deps: WorkDeps, visit: Visit, lease: Lease): Promise<Settlement> =
   if (shards.failed <= toleratedOf(tolerance, shards.total)) {
     return close(deps, ended, { state: "succeeded", failed: false });
   }
-  return close(deps, ended, { state: "dead", failed: true, ...tooManyFailed(visit, shards) });
+  return close(deps, ended, { state: "dead", failed: true, ...tooManyFailed(shards) });
 };
 
-const tooManyFailed = ({ occurrence }: Visit, { failed, total }: ShardCounts) => {
+const tooManyFailed = ({ failed, total }: ShardCounts) => {
   const reason = `${failed} of ${total} shards failed`;
-  const message = `${reason}; \`belfry show ${runIdOf(occurrence)}\` names them`;
-  return { reason, error: { name: "ShardsFailed", message } };
+  return { reason, error: { name: "ShardsFailed", message: reason } };
 };

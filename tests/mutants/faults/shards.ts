@@ -263,7 +263,7 @@ const planFaults = faultsIn("lib/app/fan-out.ts", [
   ],
   [
     "more failures than tolerated are a success",
-    '  return close(deps, ended, { state: "dead", failed: true, ...tooManyFailed(visit, shards) });',
+    '  return close(deps, ended, { state: "dead", failed: true, ...tooManyFailed(shards) });',
     '  return close(deps, ended, { state: "succeeded", failed: false });',
     "a run with more failed shards than it may have is dead",
   ],
