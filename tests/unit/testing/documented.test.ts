@@ -99,6 +99,20 @@ test("a hang is ended by its timeout", async () => {
   expect((await ended).attempts.map(({ outcome }) => outcome)).toEqual(["timed-out"]);
 });
 
+test("a customer without an address fails alone", async () => {
+  const job = defineJob({
+    shards: () => ["anna", "bert"],
+    toleratedFailures: 1,
+    retry: { retries: 0 },
+    handler: ({ shard }) => {
+      if (shard.key === "bert") throw new Error("no address");
+    },
+  });
+  const run = await testJob(job).run();
+  expect(run.state).toBe("succeeded");
+  expect(run.shards?.dead.map(({ key }) => key)).toEqual(["bert"]);
+});
+
 test("the digest tells what is new since the last one", async () => {
   const news = defineJob({
     schedule: "0 8 * * *",
