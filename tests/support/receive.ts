@@ -3,12 +3,24 @@ import type { SQSBatchResponse, SQSEvent } from "aws-lambda";
 
 type Handler = (event: SQSEvent, invocation: { awsRequestId: string }) => Promise<SQSBatchResponse>;
 
-/** Every message that is visible now, as an event with one record each. */
-export const receiveEvents = async (sqs: SQSClient, QueueUrl: string): Promise<readonly SQSEvent[]> => {
+/**
+ * Every message that is visible now, as an event with one record each.
+ * @param waitSeconds how long to wait for the first, if there is none
+ */
+export const receiveEvents = async (
+  sqs: SQSClient,
+  QueueUrl: string,
+  waitSeconds = 0,
+): Promise<readonly SQSEvent[]> => {
   const events: SQSEvent[] = [];
   for (;;) {
     const { Messages = [] } = await sqs.send(
-      new ReceiveMessageCommand({ QueueUrl, MaxNumberOfMessages: 10, MessageSystemAttributeNames: ["All"] }),
+      new ReceiveMessageCommand({
+        QueueUrl,
+        MaxNumberOfMessages: 10,
+        MessageSystemAttributeNames: ["All"],
+        WaitTimeSeconds: events.length === 0 ? waitSeconds : 0,
+      }),
     );
     if (Messages.length === 0) return events;
     for (const { MessageId = "", ReceiptHandle = "", Body = "", Attributes = {} } of Messages) {
@@ -35,8 +47,13 @@ export const receiveEvents = async (sqs: SQSClient, QueueUrl: string): Promise<r
 };
 
 /** Hands each visible message to the handler, and deletes what it does not hand back. Answers how many there were. */
-export const drain = async (sqs: SQSClient, QueueUrl: string, handler: Handler): Promise<number> => {
-  const events = await receiveEvents(sqs, QueueUrl);
+export const drain = async (
+  sqs: SQSClient,
+  QueueUrl: string,
+  handler: Handler,
+  waitSeconds = 0,
+): Promise<number> => {
+  const events = await receiveEvents(sqs, QueueUrl, waitSeconds);
   for (const event of events) {
     const { batchItemFailures } = await handler(event, { awsRequestId: "test" });
     const [record] = event.Records;
