@@ -13,6 +13,7 @@ import type { Deps } from "./deps.ts";
 import { isLocked, release } from "./lock-keeper.ts";
 import { lookAt } from "./looks.ts";
 import { meetShard } from "./shard.ts";
+import { jobOfSubject } from "./subjects.ts";
 import { tellEnd } from "./tell-end.ts";
 
 type DeadLetterDeps = Omit<Deps, "timers">;
@@ -69,7 +70,7 @@ interface Letter {
  * sent again; only what used up its attempts or crashes ends, as `dead` (or `parked`).
  */
 export const judgeDeadLetter = async (deps: DeadLetterDeps, message: RunMessage): Promise<Settlement> => {
-  const job = deps.jobs.bySubject(message.subject);
+  const job = await jobOfSubject(deps, message.subject);
   const occurrence = { subject: message.subject, slotKey: message.slotKey };
   const run = await deps.table.get(runKey(occurrence), { consistent: true });
   const state = String(run?.["st"]);

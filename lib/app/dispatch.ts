@@ -1,5 +1,5 @@
 import { InvalidInput } from "../core/errors.ts";
-import { runIdOf, slotKeyOf } from "../core/identity.ts";
+import { automationIdIn, runIdOf, slotKeyOf } from "../core/identity.ts";
 import { CONTROL_KEY, OLDEST_DELIVERY_MS } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { type Mark, markAbsent } from "../core/marks.ts";
@@ -7,9 +7,9 @@ import { parseSchedulerEvent } from "../core/scheduler-event.ts";
 import { shortIsoOf } from "../core/time.ts";
 import type { Item } from "../core/write.ts";
 import { type ClaimOutcome, claimAndSend } from "./claims.ts";
-import { reasonNotToClaim } from "./control.ts";
 import type { Deps } from "./deps.ts";
 import { isLocked, listedInLock } from "./lock-keeper.ts";
+import { type Subject, subjectNamed } from "./subjects.ts";
 
 type DispatchDeps = Pick<Deps, "table" | "queue" | "clock" | "random" | "journal" | "jobs">;
 
@@ -27,7 +27,9 @@ export const dispatch = async (
   requestId: string,
 ): Promise<readonly DispatchOutcome[]> => {
   const { subjects, slotMs, isTick } = parseSchedulerEvent(event);
-  const control = await deps.table.get(CONTROL_KEY, { consistent: false });
+  // An automation's pause is in its own record.
+  const hasJobs = subjects.some((subject) => automationIdIn(subject) === undefined);
+  const control = hasJobs ? await deps.table.get(CONTROL_KEY, { consistent: false }) : undefined;
   const settled = await Promise.allSettled(
     subjects.map((subject) => dispatchOne(deps, { subject, slotMs, isTick, requestId, control })),
   );
@@ -47,12 +49,13 @@ interface Delivery {
 
 const dispatchOne = async (deps: DispatchDeps, delivery: Delivery): Promise<DispatchOutcome> => {
   const { subject, slotMs, requestId, control } = delivery;
-  const job = deps.jobs.bySubject(subject);
-  if (job === undefined) {
+  const found = await subjectNamed(deps, subject, control);
+  if (found === undefined) {
     throw new InvalidInput("unknown_job", `no job "${subject}" in this deployment`, { field: "subjects" });
   }
+  const { job } = found;
   const nowMs = deps.clock.nowMs();
-  if (!isExpected(deps, job, delivery)) return "off-schedule";
+  if (!isExpected(deps, found, delivery)) return "off-schedule";
   const occurrence = { subject, slotKey: slotKeyOf(slotMs) };
   const mark = { occurrence, nowMs, trigger: "schedule" } as const;
   if (slotMs < nowMs - OLDEST_DELIVERY_MS) {
@@ -62,7 +65,7 @@ const dispatchOne = async (deps: DispatchDeps, delivery: Delivery): Promise<Disp
     deps.journal.notice("warn", "expired", { runId: runIdOf(occurrence) });
     return "expired";
   }
-  const reason = reasonNotToClaim(control, job, slotMs);
+  const reason = found.reasonNotToClaim(slotMs);
   if (reason !== undefined) return skip(deps, job, { ...mark, state: "skipped", reason });
   const ask = { job, occurrence, epoch: 1, trigger: "schedule", queuedAtMs: nowMs, recorded: false } as const;
   return claimAndSend(deps, ask, requestId);
@@ -81,12 +84,11 @@ const skip = async (deps: DispatchDeps, job: JobDefinition, mark: Mark): Promise
 /** A schedule may tick finer than the job's slots; those instants are nothing. Any other stray one is said. */
 const isExpected = (
   { jobs, journal }: DispatchDeps,
-  job: JobDefinition,
+  { job, schedule }: Subject,
   { slotMs, isTick }: Delivery,
 ): boolean => {
-  const schedule = jobs.scheduleOf(job);
-  if (jobs.firesHere(job) && schedule?.has(slotMs) === true) return true;
-  if (!isTick && schedule?.aws.kind !== "superset") {
+  if (schedule?.has(slotMs) === true) return true;
+  if (!isTick && jobs.scheduleOf(job)?.aws.kind !== "superset") {
     journal.notice("warn", "off-schedule-event", { job: job.name, slot: shortIsoOf(slotMs) });
   }
   return false;

@@ -11,12 +11,12 @@ import {
 } from "../core/health-items.ts";
 import { type Occurrence, runIdOf } from "../core/identity.ts";
 import {
-  CONTROL_KEY,
   HEALTH_NOTE,
   healthKey,
   runKey,
   runRange,
   slotKeyInSortKey,
+  subjectInHealthKey,
   subjectInPartitionKey,
 } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
@@ -28,6 +28,7 @@ import { eachInTurn } from "./each-in-turn.ts";
 import { listedInLock } from "./lock-keeper.ts";
 import { lookAt } from "./looks.ts";
 import { putAlert } from "./outbox.ts";
+import { controlKey, type Subject } from "./subjects.ts";
 
 type HealthDeps = Pick<Deps, "table" | "clock" | "journal" | "timings" | "jobs">;
 
@@ -118,7 +119,7 @@ const seenOf = async (deps: HealthDeps, look: Look, health: Health): Promise<See
 /** A pause that stands already, whoever made it, does as well. */
 const pauseJob = ({ table, clock }: HealthDeps, job: JobDefinition, reason: string): Promise<unknown> =>
   table.write({
-    key: CONTROL_KEY,
+    key: controlKey(job.subject),
     condition: absent(pauseEntry(job)),
     changes: [set(pauseEntry(job), { sinceMs: clock.nowMs(), reason, byItself: true })],
   });
@@ -181,7 +182,7 @@ const judge = async (deps: HealthDeps, look: Look): Promise<void> => {
     if (stored !== undefined && stored.untold.length > 0) await tellAll(deps, look.job, stored);
     else if (await store(deps, now, stored)) return;
     // Whoever was faster may have paused the job, too; we ourselves may, with a write whose answer was lost.
-    now = { ...look, control: await deps.table.get(CONTROL_KEY, { consistent: true }) };
+    now = { ...look, control: await deps.table.get(controlKey(look.job.subject), { consistent: true }) };
   }
   throw new Unavailable("contended", `the health of ${look.job.name} is written by too many at once`);
 };
@@ -197,11 +198,14 @@ const isWorthIt = (deps: HealthDeps, look: Look, stored: StoredHealth | undefine
   return untold.length > 0 || !isSound(health) || (health.state === "paused") !== isPaused;
 };
 
+const isDeleted = ({ automation }: Subject): boolean => automation?.deletedAtMs !== undefined;
+
 export interface HealthPass {
   readonly sightings: Sightings;
   /** Subjects whose health somebody noted for a look in this pass. */
   readonly noted: ReadonlySet<string>;
-  readonly control: Item | undefined;
+  /** All of both, as far as anybody knows them. */
+  readonly subjects: ReadonlyMap<string, Subject>;
 }
 
 /**
@@ -210,14 +214,20 @@ export interface HealthPass {
  */
 export const keepHealth = async (
   deps: HealthDeps,
-  { sightings, noted, control }: HealthPass,
+  { sightings, noted, subjects }: HealthPass,
 ): Promise<readonly unknown[]> => {
-  const subjects = [...new Set([...sightings.keys(), ...noted])];
-  const jobs = subjects.map((subject) => deps.jobs.bySubject(subject)).filter((job) => job !== undefined);
-  if (jobs.length === 0) return [];
-  const items = await deps.table.getMany(jobs.map(({ subject }) => healthKey(subject)));
-  const bySubject = new Map(items.map((item) => [String(item["sk"]), storedHealth(item)]));
-  return eachInTurn(jobs, async (job) => {
+  const names = [...new Set([...sightings.keys(), ...noted])];
+  // The health of a run-time schedule ends with it.
+  const judged = names.flatMap((name) => subjects.get(name) ?? []).filter((one) => !isDeleted(one));
+  if (judged.length === 0) return [];
+  const items = await deps.table.getMany(judged.map(({ job }) => healthKey(job.subject)));
+  const bySubject = new Map(
+    items.map((item) => [
+      subjectInHealthKey({ pk: String(item["pk"]), sk: String(item["sk"]) }),
+      storedHealth(item),
+    ]),
+  );
+  return eachInTurn(judged, async ({ job, control }) => {
     const look = { job, sightings: sightings.get(job.subject) ?? [], control, nowMs: deps.clock.nowMs() };
     const isWanted = noted.has(job.subject) || isWorthIt(deps, look, bySubject.get(job.subject));
     if (isWanted) await judge(deps, look);

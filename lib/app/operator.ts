@@ -1,7 +1,7 @@
 import { Conflict, InvalidInput } from "../core/errors.ts";
 import { fanOutOf, forSomeShards } from "../core/fan-out.ts";
 import { type Occurrence, runIdOf, slotKeyOf } from "../core/identity.ts";
-import { CONTROL_KEY, HEALTH_NOTE, lockKey, OLDEST_DELIVERY_MS, runKey } from "../core/items.ts";
+import { HEALTH_NOTE, lockKey, OLDEST_DELIVERY_MS, runKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { type Holder, holdersOf, type Waiter, waitersOf } from "../core/lock.ts";
 import { askToStop, dismiss, markCancelled, reopen } from "../core/marks.ts";
@@ -15,6 +15,7 @@ import { isLocked, mustFitInLine, release } from "./lock-keeper.ts";
 import { lookAt, noteAsk } from "./looks.ts";
 import { chosenShards } from "./retry-shards.ts";
 import { cancelOpenShards } from "./stop-shards.ts";
+import { controlKey } from "./subjects.ts";
 
 type OperatorDeps = Omit<Deps, "timers">;
 
@@ -165,8 +166,12 @@ export const dismissRun = async (deps: OperatorDeps, { occurrence }: Pointed): P
   throw refused(occurrence, state, why);
 };
 
-const writeControl = ({ table }: OperatorDeps, changes: Parameters<typeof set>[]): Promise<unknown> =>
-  table.write({ key: CONTROL_KEY, changes: changes.map(([path, value]) => set(path, value)) });
+const writeControl = (
+  { table }: OperatorDeps,
+  { subject }: JobDefinition,
+  changes: Parameters<typeof set>[],
+): Promise<unknown> =>
+  table.write({ key: controlKey(subject), changes: changes.map(([path, value]) => set(path, value)) });
 
 /** From now on, slots are recorded as skipped; with `untilMs`, that slot is the first to fire again. */
 export const pauseJob = async (
@@ -176,14 +181,14 @@ export const pauseJob = async (
 ): Promise<void> => {
   const until = pause.untilMs === undefined ? {} : { untilMs: pause.untilMs };
   const entry = { sinceMs: deps.clock.nowMs(), reason: pause.reason, ...until };
-  await writeControl(deps, [[pauseEntry(job), entry]]);
+  await writeControl(deps, job, [[pauseEntry(job), entry]]);
 };
 
 /** @throws Conflict when the job is not paused */
 export const resumeJob = async (deps: OperatorDeps, job: JobDefinition): Promise<void> => {
-  const control = await deps.table.get(CONTROL_KEY, { consistent: true });
+  const control = await deps.table.get(controlKey(job.subject), { consistent: true });
   if (control?.[pauseEntry(job)] === undefined) throw new Conflict("not_paused", `${job.name} is not paused`);
-  await deps.table.write({ key: CONTROL_KEY, changes: [remove(pauseEntry(job))] });
+  await deps.table.write({ key: controlKey(job.subject), changes: [remove(pauseEntry(job))] });
 };
 
 /**
@@ -195,7 +200,7 @@ export const skipNextSlot = async (deps: OperatorDeps, job: JobDefinition): Prom
   if (slotMs === undefined || !deps.jobs.firesHere(job)) {
     throw new Conflict("no_next_slot", `${job.name} has no next slot in stage ${deps.jobs.stage}`);
   }
-  await writeControl(deps, [[skipEntry(job), { slot: slotKeyOf(slotMs) }]]);
+  await writeControl(deps, job, [[skipEntry(job), { slot: slotKeyOf(slotMs) }]]);
   return slotMs;
 };
 
@@ -207,7 +212,7 @@ export const muteJob = async (
 ): Promise<void> => {
   const reason = mute.reason === undefined ? {} : { reason: mute.reason };
   const entry = { sinceMs: deps.clock.nowMs(), untilMs: mute.untilMs, ...reason };
-  await writeControl(deps, [[muteEntry(job), entry]]);
+  await writeControl(deps, job, [[muteEntry(job), entry]]);
 };
 
 /**
@@ -215,10 +220,10 @@ export const muteJob = async (
  * @throws Conflict when the job is not muted
  */
 export const unmuteJob = async (deps: OperatorDeps, job: JobDefinition): Promise<void> => {
-  const control = await deps.table.get(CONTROL_KEY, { consistent: true });
+  const control = await deps.table.get(controlKey(job.subject), { consistent: true });
   if (mutedUntilMs(control, job, deps.clock.nowMs()) === undefined)
     throw new Conflict("not_muted", `${job.name} is not muted`);
-  await deps.table.write({ key: CONTROL_KEY, changes: [remove(muteEntry(job))] });
+  await deps.table.write({ key: controlKey(job.subject), changes: [remove(muteEntry(job))] });
   await lookAt(deps, { subject: job.subject, slotKey: HEALTH_NOTE }, { atMs: deps.clock.nowMs() });
 };
 

@@ -1,6 +1,7 @@
+import { automationIn } from "../core/automation.ts";
 import { phaseOf } from "../core/fan-out.ts";
-import { isManualKey, type Occurrence, runIdOf } from "../core/identity.ts";
-import { definitionKey, lockKey } from "../core/items.ts";
+import { automationIdIn, isManualKey, type Occurrence, runIdOf } from "../core/identity.ts";
+import { automationKey, definitionKey, lockKey } from "../core/items.ts";
 import { holdersOf, releaseHolder, removeWaiter, waitersOf } from "../core/lock.ts";
 import { markCancelled, markDead } from "../core/marks.ts";
 import { isTerminal } from "../core/run.ts";
@@ -31,7 +32,7 @@ export const endOrphan = async (
   // A note without record and entry: whoever made it ended before asking for the run.
   if (state === undefined && entries.length === 0) return;
   if (!isTerminal(String(state))) {
-    const definition = await table.get(definitionKey(occurrence.subject), { consistent: true });
+    const definition = await definitionBehind(deps, occurrence.subject);
     const orphan = { occurrence, run, definition };
     const waitMs = waitBeforeEndMs(deps, orphan);
     if (waitMs > 0) return lookAt(deps, occurrence, { atMs: clock.nowMs() + waitMs });
@@ -40,6 +41,13 @@ export const endOrphan = async (
     if (became === "parked") return;
   }
   for (const entry of entries) await table.write(entry);
+};
+
+/** Of a run-time schedule: that of the job which carried it out. */
+const definitionBehind = async ({ table }: RemovedDeps, subject: string): Promise<Item | undefined> => {
+  const id = automationIdIn(subject);
+  const record = id === undefined ? undefined : await table.get(automationKey(id), { consistent: true });
+  return table.get(definitionKey(automationIn(record)?.job ?? subject), { consistent: true });
 };
 
 /** T9 of all that the lock has of the run; there is nobody to hand over to, since those who wait end too. */

@@ -7,6 +7,7 @@ import { runAttempt } from "./attempt.ts";
 import { begin } from "./begin.ts";
 import { fanOut, hasShards } from "./fan-out.ts";
 import { workOnShard } from "./shard.ts";
+import { jobOfSubject } from "./subjects.ts";
 import { leave, type Visit, type WorkDeps } from "./visit.ts";
 
 /** A message for a job that this code does not know may be a newer job met by older code: look again. */
@@ -18,7 +19,7 @@ const UNKNOWN_JOB_WAIT_MS = MINUTE_MS;
  * @throws Unavailable when the table does not answer; the message must then come again.
  */
 export const work = async (deps: WorkDeps, message: RunMessage): Promise<Settlement> => {
-  const job = deps.jobs.bySubject(message.subject);
+  const job = await jobOfSubject(deps, message.subject);
   const occurrence = { subject: message.subject, slotKey: message.slotKey };
   if (job === undefined) {
     deps.journal.notice("warn", "unknown-job", { runId: runIdOf(occurrence) });

@@ -13,6 +13,15 @@ export interface Occurrence {
 /** Names of jobs, pools and stages. */
 export const NAME_PATTERN = /^[a-z][a-z0-9-]{0,47}$/;
 
+const AUTOMATION = "automation:";
+/** Ids of run-time schedules. */
+export const AUTOMATION_ID = /^[a-z0-9][a-z0-9-]{0,47}$/;
+/** What the history of a run-time schedule is kept under. */
+export const automationSubject = (id: string): string => `${AUTOMATION}${id}`;
+/** Undefined for the subject of a job. */
+export const automationIdIn = (subject: string): string | undefined =>
+  subject.startsWith(AUTOMATION) ? subject.slice(AUTOMATION.length) : undefined;
+
 const SLOT_KEY = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)(?:-([a-z0-9]{4,16}))?$/;
 const RUN_ID =
   /^((?:automation:)?[a-z0-9][a-z0-9-]*)~(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})?Z(?:-([a-z0-9]{4,16}))?$/;

@@ -1,4 +1,4 @@
-import type { Occurrence } from "./identity.ts";
+import { automationIdIn, type Occurrence } from "./identity.ts";
 import { DAY_MS, HOUR_MS, isoOf } from "./time.ts";
 import type { Key } from "./write.ts";
 
@@ -21,10 +21,14 @@ import type { Key } from "./write.ts";
  * | DEFINITION | `D` / `<subject>` | a job as data, its hash, since when it holds |
  * | MANIFEST | `W` / `manifest` | the hash of the manifest whose definitions are in the table |
  * | POISON | `P#<day>` / `<instant>~<id>` | a message that nobody can read |
- * | HEALTH | `H` / `<subject>` | a job's health, and what of it is still to be told |
+ * | HEALTH | `H` / `<subject>` | a job's health, and what of it is still to be told; of a run-time schedule `J#<subject>` / `H` |
  * | FLIP | `J#<subject>` / `F#<number>` | a change of a job's health, and what was told of it |
  * | ALERT | `A#<id>` / `alert` | what somebody should hear of, and which channels have it |
  * | ALARM | `A#<alarm>` / `alarm` | `toldAtMs` of its last alert, `overAtMs` of its last return |
+ * | AUTOMATION | `U#<0..63>` / `<id>` | a run-time schedule; its pause, as CONTROL has a job's |
+ * | OWNER | `V#<owner>` / `owner` | the run-time schedules of an owner: `a#<id>` = when it was entered, `n` of them |
+ * | DUE | `G#<minute>` / `P#<piece>#<n>`, `E#<id>` | which run-time schedules to look at for a minute: `ids` |
+ * | AGENDA | `W` / `agenda` | up to where those minutes are looked at, and planned |
  *
  * Index `bad` (sparse): `badMonth` / `badKey`, only on runs that ended otherwise than `succeeded` or `skipped`, or
  * are parked; and on alerts: month `A#waiting` while a channel does not have it, then `A#<month>`.
@@ -41,6 +45,9 @@ import type { Key } from "./write.ts";
  * ALERT: `v alert atMs badMonth badKey expiresAtS`, and per channel `to#<channel>` = `{attempts, owner, nextAtMs,
  * toldAtMs, gaveUpAtMs, error, refused}`, the owner being the last attempt's.
  * HEALTH: `v rev health untold`, the last two as JSON. FLIP: `v flip atMs expiresAtS`.
+ * AUTOMATION: `v rev job owner input periods createdAtMs deletedAtMs expiresAtS`, `input` and `periods` (each a cron, its
+ * zone, and from when it held) as JSON. AGENDA: `lookedUntilMs lookedPage plannedUntilMs`, and of a walk through all of
+ * them `walkToMs walkPart walkAfter piece`.
  * LOCK: per holder `h#<slotKey>` = `{epoch, owner, sentAtMs: claimed or sent again, class, nudgedBy?}`;
  * `held`; `w`, a set of `<class>~<slotKey>~<epoch>`; `top`.
  */
@@ -142,7 +149,10 @@ export const MANIFEST_KEY: Key = { pk: "W", sk: "manifest" };
 export const definitionKey = (subject: string): Key => ({ pk: "D", sk: subject });
 export const DEFINITION_RANGE = { pk: "D", first: "a", last: "~" };
 
-export const healthKey = (subject: string): Key => ({ pk: "H", sk: subject });
+/** All jobs are few, and read together; run-time schedules are many. */
+export const healthKey = (subject: string): Key =>
+  automationIdIn(subject) === undefined ? { pk: "H", sk: subject } : { pk: subjectKey(subject), sk: "H" };
+export const subjectInHealthKey = ({ pk, sk }: Key): string => (pk === "H" ? sk : subjectInPartitionKey(pk));
 /** Of all jobs. */
 export const HEALTH_RANGE = { pk: "H", first: "a", last: "~" };
 export const flipKey = (subject: string, n: number): Key => ({
@@ -157,17 +167,17 @@ export const HEALTH_NOTE = "health";
 /** Spreads the looks of one hour over so many partitions, far above what a minute of any user needs. */
 const OPEN_PARTS = 8;
 
-const partOf = (text: string): number => {
+const partOf = (text: string, parts: number): number => {
   let sum = 0;
   for (const char of text) sum = (sum * 31 + char.charCodeAt(0)) % 65_521;
-  return sum % OPEN_PARTS;
+  return sum % parts;
 };
 
 const openPage = (hour: string, part: number): string => `O#${hour}#${part}`;
 const hourOf = (atMs: number): string => isoOf(atMs).slice(0, 13);
 
 export const openKey = ({ subject, slotKey }: Occurrence, lookAtMs: number): Key => ({
-  pk: openPage(hourOf(lookAtMs), partOf(`${subject}~${slotKey}`)),
+  pk: openPage(hourOf(lookAtMs), partOf(`${subject}~${slotKey}`, OPEN_PARTS)),
   sk: `${isoOf(lookAtMs)}#${subject}~${slotKey}`,
 });
 
@@ -212,6 +222,50 @@ export const WAITING_ALERTS = "A#waiting";
 export const ANY_ALERT = { index: "bad", first: "0", last: "~" } as const;
 export const alertMonthOf = (atMs: number): string => `A#${badMonthOf(atMs)}`;
 export const alertIndexKey = (atMs: number, id: string): string => `${isoOf(atMs)}~${id}`;
+
+/** A partition of its own gives 3,000 reads a second; at nine in the morning all of them are read at once. */
+export const AUTOMATION_PARTS = 64;
+
+const automationPage = (part: number): string => `U#${part}`;
+export const automationKey = (id: string): Key => ({
+  pk: automationPage(partOf(id, AUTOMATION_PARTS)),
+  sk: id,
+});
+/** A part of all run-time schedules, in order of their ids, after one of them. */
+export const automationRange = (part: number, after = ""): KeyRange => ({
+  pk: automationPage(part),
+  first: rightAfter(after),
+  last: "~",
+});
+export const ownerKey = (owner: string): Key => ({ pk: `V#${owner}`, sk: "owner" });
+const OWNED = "a#";
+export const ownedAttribute = (id: string): string => `${OWNED}${id}`;
+/** Undefined for another attribute of OWNER. */
+export const idInOwnedAttribute = (name: string): string | undefined =>
+  name.startsWith(OWNED) ? name.slice(OWNED.length) : undefined;
+
+export const AGENDA_KEY: Key = { pk: "W", sk: "agenda" };
+
+/** A text that sorts after the given one and before every other that any key here has. */
+const rightAfter = (text: string): string => `${text} `;
+
+const duePage = (minuteMs: number): string => `G#${isoOf(minuteMs).slice(0, 16)}`;
+/** Packed by a walk. */
+export const packedDueKey = (minuteMs: number, piece: number, n: number): Key => ({
+  pk: duePage(minuteMs),
+  sk: `P#${String(piece).padStart(6, "0")}#${String(n).padStart(6, "0")}`,
+});
+/** Entered by whoever created or edited it. */
+export const enteredDueKey = (minuteMs: number, id: string): Key => ({
+  pk: duePage(minuteMs),
+  sk: `E#${id}`,
+});
+/** What is due in a minute, after a page of it. */
+export const dueRange = (minuteMs: number, afterPage = ""): KeyRange => ({
+  pk: duePage(minuteMs),
+  first: rightAfter(afterPage),
+  last: "~",
+});
 
 /**
  * How long records are kept, from their claim. Longer than any message can travel (14 days in a queue, 1 in an

@@ -38,7 +38,7 @@ export const scheduleOfJob = (job: JobDefinition): UnionSchedule | undefined => 
 export const jobList = ({ jobs, hash, pools = {} }: JobsOfManifest, stage: string): JobList => {
   const bySubject = new Map(jobs.map((job) => [job.subject, job]));
   const byName = new Map(jobs.map((job) => [job.name, job]));
-  const schedules = new Map<string, UnionSchedule | undefined>();
+  const schedules = new WeakMap<JobDefinition, UnionSchedule | undefined>();
   return {
     stage,
     hash,
@@ -46,8 +46,8 @@ export const jobList = ({ jobs, hash, pools = {} }: JobsOfManifest, stage: strin
     bySubject: (subject) => bySubject.get(subject),
     byName: (name) => byName.get(name),
     scheduleOf: (job) => {
-      if (!schedules.has(job.subject)) schedules.set(job.subject, scheduleOfJob(job));
-      return schedules.get(job.subject);
+      if (!schedules.has(job)) schedules.set(job, scheduleOfJob(job));
+      return schedules.get(job);
     },
     firesHere: (job) => job.schedules.length > 0 && (job.stages === undefined || job.stages.includes(stage)),
     concurrencyOf: ({ pool }) => (pools[pool] ?? DEFAULT_POOL).concurrency,

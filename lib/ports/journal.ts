@@ -54,7 +54,8 @@ export type NoticeCode =
   | "alert-not-told"
   | "alert-given-up"
   | "alert-untold"
-  | "series-stopped";
+  | "series-stopped"
+  | "automation-unreadable";
 
 /** The log. Each call is one line of JSON that carries its own metrics. Never throws. */
 export interface Journal {

@@ -179,16 +179,18 @@ const storeFaults = [
   ...faultsIn("lib/app/watch.ts", [
     ["no health is judged", "    ...(await keepHealth(deps, pass)),\n", "", SILENT],
     [
-      "what is marked as missed is not judged",
-      "    if (answer.written) see(pass, occurrence, answer.item);\n",
-      "",
-      SILENT,
-    ],
-    [
       "passes that fail pass for an absence",
       "  if (failures.length > 0) await noteFailedPass(deps, from.slotsUntilMs);\n",
       "",
       FALSE_ALARM,
+    ],
+  ]),
+  ...faultsIn("lib/app/watch-slots.ts", [
+    [
+      "what is marked as missed is not judged",
+      "    if (answer.written) see(pass, occurrence, answer.item);\n",
+      "",
+      SILENT,
     ],
   ]),
   ...faultsIn("lib/app/looks.ts", [

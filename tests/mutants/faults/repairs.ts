@@ -107,12 +107,6 @@ const deadLetterFaults = faultsIn("lib/app/dead-letters.ts", [
 
 const watchFaults = faultsIn("lib/app/watch.ts", [
   [
-    "a caught-up slot waits in line without a record",
-    "  if (recorded && !(await isFirst(deps, occurrence, token))) return;\n",
-    "",
-    "a record says what made it",
-  ],
-  [
     "the cursor moves before the pass has looked",
     "  const failures = [\n    ...(await eachInTurn",
     "  await moveCursor(deps, from, until);\n  const failures = [\n    ...(await eachInTurn",
@@ -137,6 +131,15 @@ const watchFaults = faultsIn("lib/app/watch.ts", [
     "",
     "a pass looks at what the last one has not",
   ],
+]);
+
+const slotFaults = faultsIn("lib/app/watch-slots.ts", [
+  [
+    "a caught-up slot waits in line without a record",
+    "  if (recorded && !(await isFirst(deps, occurrence, token))) return;\n",
+    "",
+    "a record says what made it",
+  ],
   [
     "a slot that is claimed and not started counts as missing",
     '    if (run?.["st"] === undefined && !claimed.has(occurrence.slotKey)) {',
@@ -158,8 +161,8 @@ const watchFaults = faultsIn("lib/app/watch.ts", [
   ],
   [
     "a pause is not seen by the watchdog",
-    "reasonNotToClaim(pass.control, job, slotMs)]));",
-    "reasonNotToClaim(undefined, job, slotMs)]));",
+    "subject.reasonNotToClaim(slotMs)]));",
+    "undefined]));",
     "a paused slot does not run",
   ],
   [
@@ -304,6 +307,7 @@ const turnFaults = faultsIn("lib/app/each-in-turn.ts", [
 export const repairingFaults = [
   ...deadLetterFaults,
   ...watchFaults,
+  ...slotFaults,
   ...turnFaults,
   ...lookFaults,
   ...promiseFaults,

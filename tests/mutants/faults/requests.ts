@@ -105,8 +105,8 @@ const dispatchFaults = faultsIn("lib/app/dispatch.ts", [
   ["a failed job is told as done", "  if (failures.length === 1) throw failures[0];\n", "", LOST],
   [
     "a pause is not seen",
-    "  const reason = reasonNotToClaim(control, job, slotMs);\n",
-    "  const reason = reasonNotToClaim(undefined, job, slotMs);\n",
+    "  const reason = found.reasonNotToClaim(slotMs);\n",
+    "  const reason = nowMs < 0 ? found.reasonNotToClaim(slotMs) : undefined;\n",
     "a paused slot does not run",
   ],
   [
