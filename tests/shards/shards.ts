@@ -1,5 +1,5 @@
 /**
- * `npm run shards -- [--shards N] [--kills] [--concurrency N] [--json]`: one run of so many shards (100,000) on the
+ * `npm run shards -- [--shards N] [--numbered] [--kills] [--concurrency N] [--json]`: one run of so many shards (100,000) on the
  * embedded stores, from its claim to its end. Prints how long its sending took beside a bare loop of batches with the
  * same concurrency, what was asked of the table and the queue for each shard, the largest records, and the most memory
  * that any process held. With `--kills` (1,000 shards) workers are killed while they list, in shards, and in the hook,
@@ -35,12 +35,15 @@ const { values } = parseArgs({
   options: {
     shards: { type: "string" },
     kills: { type: "boolean", default: false },
+    numbered: { type: "boolean", default: false },
     concurrency: { type: "string", default: "8" },
     json: { type: "boolean", default: false },
   },
 });
 
 const KILLS = values.kills;
+/** By the job's code, as most jobs do; or by number, so that nothing needs to be kept of them. */
+const LISTED = !values.numbered;
 const COUNT = Number(values.shards ?? (KILLS ? 1_000 : 100_000));
 const MEMORY_MB = 512;
 const RATIO = 1.2;
@@ -59,7 +62,12 @@ const bareLoopMs = async ({ sqs }: ShardStack, slotKey: string): Promise<number>
       epoch: 1,
       trigger: "manual",
       queuedAtMs: Date.now(),
-      shard: { plan: 1, index, total: COUNT, key: `customer-${index}`, input: { customer: index } },
+      shard: {
+        plan: 1,
+        index,
+        total: COUNT,
+        ...(LISTED ? { key: `customer-${index}`, input: { customer: index } } : {}),
+      },
     }),
   );
   const batches = Array.from({ length: Math.ceil(COUNT / BATCH) }, (_, n) =>
@@ -133,7 +141,7 @@ const expectedWrites = (): number => {
   const strides = strideCount(COUNT);
   let buckets = 0;
   for (let stride = 0; stride < strides; stride++) buckets += bucketCount(stride, COUNT);
-  return 2 * COUNT + 2 * buckets + 2 * strides;
+  return 2 * COUNT + (LISTED ? 2 : 1) * buckets + 2 * strides;
 };
 
 const sumOf = (requests: { readonly [name: string]: number }, start: string): number =>
@@ -175,6 +183,7 @@ const playWhole = async (stack: ShardStack): Promise<object> => {
   const perShard = (count: number): number => Number((count / COUNT).toFixed(4));
   return {
     shards: COUNT,
+    listed: LISTED,
     seconds,
     ratio: Number(ratio.toFixed(3)),
     enqueueMs: { bare: [Math.round(before), Math.round(after)], listAndSend: Math.round(plan.tookMs) },
@@ -246,7 +255,12 @@ const playKilled = async (stack: ShardStack): Promise<object> => {
   };
 };
 
-const stack = await makeShardStack({ count: COUNT, kills: KILLS, concurrency: Number(values.concurrency) });
+const stack = await makeShardStack({
+  count: COUNT,
+  kills: KILLS,
+  listed: LISTED,
+  concurrency: Number(values.concurrency),
+});
 const figures = await (KILLS ? playKilled(stack) : playWhole(stack)).finally(() => stack.close());
 console.log(values.json ? JSON.stringify({ ...figures, faults }) : JSON.stringify(figures, undefined, 2));
 for (const fault of faults) say(`BROKEN: ${fault}`);

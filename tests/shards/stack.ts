@@ -70,11 +70,13 @@ export interface ShardStackOptions {
   readonly count: number;
   /** Short leases and visibilities, so that a killed process is made up for soon; and effects to be counted. */
   readonly kills: boolean;
+  /** The job's code lists the shards; else they go by number. */
+  readonly listed: boolean;
   readonly concurrency: number;
 }
 
 /** The embedded stack's stores, as processes of their own, and a job that lists its shards. */
-export const makeShardStack = async ({ count, kills, concurrency }: ShardStackOptions) => {
+export const makeShardStack = async ({ count, kills, listed, concurrency }: ShardStackOptions) => {
   const folder = await mkdtemp(join(tmpdir(), "belfry-shards-"));
   const [dynamodbPort = 0, sqsPort = 0] = await freePorts(2);
   const emulators = new ManagedChild<EmulatorsStart>({
@@ -98,7 +100,7 @@ export const makeShardStack = async ({ count, kills, concurrency }: ShardStackOp
     input: {},
     timeoutMs: kills ? 20 * SECOND_MS : 10 * MINUTE_MS,
     retry: { ...definition({ name: "x" }).retry, retries: 5, ladderMs: [SECOND_MS], crashes: 100 },
-    shards: { joins: true },
+    shards: { joins: true, ...(listed ? {} : { count }) },
   });
   const base = manifestOf(job);
   const manifest: Manifest = { ...base, pools: { default: { memoryMb: 256, concurrency } } };
