@@ -10,7 +10,7 @@ import {
   packedPages,
   type Walk,
 } from "../core/agenda.ts";
-import { automationIn, scheduleOfAutomation } from "../core/automation.ts";
+import { type Automation, automationIn, slotsIn } from "../core/automation.ts";
 import { messageOf } from "../core/errors.ts";
 import { automationSubject, slotKeyOf } from "../core/identity.ts";
 import {
@@ -166,14 +166,25 @@ const planOn = async (deps: Deps, agenda: Agenda): Promise<void> => {
   }
 };
 
+const enter = (due: Map<number, string[]>, slotMs: number, id: string): void => {
+  const ids = due.get(slotMs);
+  if (ids === undefined) due.set(slotMs, [id]);
+  else ids.push(id);
+};
+
 const planPiece = async (deps: Deps, fromMs: number, walk: Walk): Promise<void> => {
   const due = new Map<number, string[]>();
+  const slotsOf = slotsIn(fromMs, walk.toMs);
   const stopAtMs = deps.clock.nowMs() + LONGEST_PIECE_MS;
   let size = 0;
   let { part, after }: { part: number; after?: string | undefined } = walk;
   while (part < AUTOMATION_PARTS && size < PIECE_SIZE && deps.clock.nowMs() < stopAtMs) {
     const records = await deps.table.query({ ...automationRange(part, after), limit: RECORDS_AT_ONCE });
-    for (const record of records) size += 1 + enterSlots(deps, due, record, { fromMs, toMs: walk.toMs });
+    for (const record of records) {
+      const slots = plannedSlots(deps, record, slotsOf);
+      for (const slotMs of slots) enter(due, slotMs, String(record["sk"]));
+      size += 1 + slots.length;
+    }
     const isLast = records.length < RECORDS_AT_ONCE;
     part += isLast ? 1 : 0;
     after = isLast ? undefined : String(records.at(-1)?.["sk"]);
@@ -186,26 +197,17 @@ const planPiece = async (deps: Deps, fromMs: number, walk: Walk): Promise<void> 
   await deps.table.write(moveWalk(walk, part < AUTOMATION_PARTS ? next : undefined));
 };
 
-/** Answers how many. */
-const enterSlots = (
+/** Of a record that no walk needs: none. */
+const plannedSlots = (
   { journal }: Pick<Deps, "journal">,
-  due: Map<number, string[]>,
   record: Item,
-  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
-): number => {
+  slotsOf: (automation: Automation) => readonly number[],
+): readonly number[] => {
   try {
     const automation = automationIn(record);
-    if (automation === undefined || automation.deletedAtMs !== undefined) return 0;
-    let count = 0;
-    for (const slotMs of scheduleOfAutomation(automation).slots(fromMs, toMs)) {
-      const ids = due.get(slotMs);
-      if (ids === undefined) due.set(slotMs, [automation.id]);
-      else ids.push(automation.id);
-      count += 1;
-    }
-    return count;
+    return automation === undefined || automation.deletedAtMs !== undefined ? [] : slotsOf(automation);
   } catch (error) {
     journal.notice("error", "automation-unreadable", { id: String(record["sk"]), why: messageOf(error) });
-    return 0;
+    return [];
   }
 };

@@ -132,11 +132,14 @@ export const currentPeriod = ({ periods }: Pick<Automation, "periods">): Period 
   return last;
 };
 
+const endOf = ({ periods, deletedAtMs }: Automation, index: number): number | undefined =>
+  periods[index + 1]?.fromMs ?? deletedAtMs;
+
 /** Its slots: of each period those in it, whatever came after. */
-export const scheduleOfAutomation = ({ periods, deletedAtMs }: Automation): UnionSchedule =>
+export const scheduleOfAutomation = (automation: Automation): UnionSchedule =>
   unionOf(
-    periods.map(({ cron, timezone, fromMs }, index) => {
-      const endsAtMs = periods[index + 1]?.fromMs ?? deletedAtMs;
+    automation.periods.map(({ cron, timezone, fromMs }, index) => {
+      const endsAtMs = endOf(automation, index);
       return parseSchedule(cron, {
         timezone,
         startsAtMs: fromMs,
@@ -144,6 +147,25 @@ export const scheduleOfAutomation = ({ periods, deletedAtMs }: Automation): Unio
       });
     }),
   );
+
+/**
+ * Answers for many automations which of their slots are in [fromMs, untilMs), ascending; most of them share a few
+ * schedules, and each is read once.
+ */
+export const slotsIn = (fromMs: number, untilMs: number): ((automation: Automation) => readonly number[]) => {
+  const known = new Map<string, readonly number[]>();
+  const slotsOf = ({ cron, timezone }: Period): readonly number[] => {
+    const name = `${timezone} ${cron}`;
+    const slots = known.get(name) ?? [...parseSchedule(cron, { timezone }).slots(fromMs, untilMs)];
+    known.set(name, slots);
+    return slots;
+  };
+  return (automation) =>
+    automation.periods.flatMap((period, index) => {
+      const endMs = endOf(automation, index) ?? Number.POSITIVE_INFINITY;
+      return slotsOf(period).filter((slotMs) => slotMs >= period.fromMs && slotMs < endMs);
+    });
+};
 
 /** The job as the automation has it carried out. The stages and bounds of the job's own schedule are not its. */
 export const definitionOf = (automation: Automation, job: JobDefinition): JobDefinition => {
