@@ -1,19 +1,92 @@
 import type { Command } from "commander";
-import { InvalidInput } from "../../lib/core/errors.ts";
+import { durationMs, durationText } from "../../lib/core/duration.ts";
+import { type Estimate, estimate, type JobEstimate, type Saving } from "../../lib/core/estimate.ts";
+import type { Manifest } from "../../lib/core/job.ts";
 import { PRICES } from "../../lib/core/prices.ts";
+import { ASSUMED_MS, FUNCTION_MEMORY_MB, type Story, storyCost, totalUsd } from "../../lib/core/run-cost.ts";
+import { STORY_COUNTS } from "../../lib/core/story-counts.ts";
 import { type WatchingCost, watchingCost } from "../../lib/core/watching-cost.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
-import { note, printJson, printLines, tableLines } from "../output.ts";
+import { note, pairLines, printJson, printLines, tableLines } from "../output.ts";
 import { addVerb, type CommonOptions, ending, wholeNumber } from "../verb.ts";
+import { buildHere } from "./diff.ts";
 
 interface EstimateOptions extends CommonOptions {
   readonly watching?: true;
   readonly pools?: number;
+  readonly handler?: string;
 }
 
-const JOBS = [10, 100, 1_000];
+const { region, asOf } = PRICES;
+const PRICED = { currency: "USD", region, asOf } as const;
+const priceNote = `list prices of ${region}, ${asOf}, without the free tier`;
 
 const dollars = (usd: number): string => `$${usd.toFixed(2)}`;
+/** A job may cost less than a cent. */
+const fine = (usd: number): string => (usd === 0 || usd >= 1 ? dollars(usd) : `$${usd.toFixed(4)}`);
+
+const MILLION = 1_000_000;
+
+/** Of each story, what a million of them cost. */
+const perMillion = (handlerMs: number): { readonly [story: string]: number } =>
+  Object.fromEntries(
+    (Object.keys(STORY_COUNTS) as Story[])
+      .filter((story) => !story.startsWith("a pass"))
+      .map((story) => [
+        story,
+        totalUsd(storyCost(story, { memoryMb: FUNCTION_MEMORY_MB, handlerMs })) * MILLION,
+      ]),
+  );
+
+const rowOf = ({ job, pool, runs, usdPerMonth, usdPerMillionRuns }: JobEstimate): readonly string[] => [
+  job,
+  pool,
+  String(runs),
+  fine(usdPerMonth),
+  fine(usdPerMillionRuns),
+];
+
+const SAVINGS: { readonly [kind in Saving["kind"]]: (of: readonly string[]) => string } = {
+  pool: ([pool]) => `the pool ${pool} merged into another`,
+  schedule: (jobs) => `${jobs.join(", ")}, which strike together, as one job`,
+  batch: ([pool]) => `ten messages at a time in the pool ${pool}, if they always came together`,
+  memory: ([pool]) => `128 MB for the pool ${pool}, if its work took no longer`,
+};
+
+const printEstimate = ({ jobs, fixed, usdPerMonth, savings }: Estimate, handlerMs: number): void => {
+  printLines(tableLines(["JOB", "POOL", "RUNS A MONTH", "A MONTH", "A MILLION RUNS"], jobs.map(rowOf)));
+  printLines([
+    "",
+    ...pairLines([
+      ["runs", fine(usdPerMonth - fixed.usdPerMonth)],
+      ["alarms, metrics, dashboard, key", dollars(fixed.watchingUsd)],
+      ["polling of empty queues", dollars(fixed.pollingUsd)],
+      ["a pass of watchdog and notifier each minute", dollars(fixed.passesUsd)],
+      ["together, a month", dollars(usdPerMonth)],
+    ]),
+  ]);
+  if (savings.length > 0) printLines(["", "cheaper, a month:"]);
+  printLines(pairLines(savings.map(({ kind, of, usdPerMonth: usd }) => [SAVINGS[kind](of), fine(usd)])));
+  const handler = handlerMs === 0 ? "handlers' own time apart" : `handlers take ${durationText(handlerMs)}`;
+  note(`${priceNote}; ${handler}; ${ASSUMED_MS.delivery} ms of ours an invocation, no retries`);
+};
+
+const estimateJobs = async ({ json, stage, handler }: EstimateOptions): Promise<ExitCode> => {
+  const handlerMs = handler === undefined ? 0 : durationMs(handler, "handler");
+  const manifest: Manifest = await buildHere();
+  const answer = estimate(manifest, {
+    nowMs: Date.now(),
+    handlerMs,
+    ...(stage === undefined ? {} : { stage }),
+  });
+  if (json) {
+    const assumed = { handlerMs, oursMs: ASSUMED_MS };
+    printJson({ ...PRICED, per: "month", assumed, ...answer, usdPerMillion: perMillion(handlerMs) });
+  } else printEstimate(answer, handlerMs);
+  return EXIT.done;
+};
+
+const JOBS = [10, 100, 1_000];
 
 type Row = readonly [what: string, of: (cost: WatchingCost) => number];
 
@@ -28,18 +101,12 @@ const rowsFor = ({ alarms, alarmMetrics, metrics, metricsAtMost }: WatchingCost)
   ["more with ownAlarms in every job, at most", (cost) => cost.perJob.atMostUsd],
 ];
 
-const estimate = async (options: EstimateOptions): Promise<ExitCode> => {
-  if (!options.watching)
-    throw new InvalidInput("usage", "say what to estimate", {
-      field: "watching",
-      hint: "belfry estimate --watching",
-    });
+const estimateWatching = (options: EstimateOptions): ExitCode => {
   const pool = { memoryMb: 256, concurrency: 2 };
   const pools = Object.fromEntries(Array.from({ length: options.pools ?? 1 }, (_, n) => [`pool-${n}`, pool]));
   const costs = JOBS.map((jobs) => watchingCost(jobs, pools));
-  const { region, asOf } = PRICES;
   if (options.json) {
-    printJson({ currency: "USD", per: "month", region, asOf, pools: options.pools ?? 1, watching: costs });
+    printJson({ ...PRICED, per: "month", pools: options.pools ?? 1, watching: costs });
     return EXIT.done;
   }
   const [first] = costs;
@@ -50,22 +117,29 @@ const estimate = async (options: EstimateOptions): Promise<ExitCode> => {
       rows.map(([what, of]) => [what, ...costs.map((cost) => dollars(of(cost)))]),
     ),
   );
-  note(`list prices of ${region}, ${asOf}, without the free tier`);
+  note(priceNote);
   return EXIT.done;
 };
+
+const estimateVerb = async (options: EstimateOptions): Promise<ExitCode> =>
+  options.watching ? estimateWatching(options) : estimateJobs(options);
 
 /** `belfry estimate`: dollars before they are spent. */
 export const addEstimate = (program: Command): void => {
   addVerb(program, {
     usage: "estimate",
-    summary: "show what a deployment costs a month",
+    summary: "show what the jobs of this folder cost a month, and what would be cheaper",
+    stage: "count the schedules that fire in this stage (default: all of them); no stack is asked",
     examples: [
+      ["estimate", "each job, the fixed part, and what would be cheaper"],
+      ["estimate --handler '2 seconds' --json", "with handlers that take so long, for a program"],
       ["estimate --watching", "alarms, metrics and dashboard at 10, 100 and 1,000 jobs"],
       ["estimate --watching --pools 3 --json", "with three pools, for a program"],
     ],
     exits: ["0  shown"],
   })
-    .option("--watching", "what it costs that somebody notices")
-    .addOption(wholeNumber("--pools <n>", "how many pools there are (default: 1)", [1, 50]))
-    .action(ending(estimate));
+    .option("--handler <duration>", "how long a handler takes (default: its time is left out)")
+    .option("--watching", "only what it costs that somebody notices, for any project")
+    .addOption(wholeNumber("--pools <n>", "with --watching: how many pools (default: 1)", [1, 50]))
+    .action(ending(estimateVerb));
 };
