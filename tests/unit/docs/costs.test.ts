@@ -19,7 +19,7 @@ test("the page on costs shows each story with what was counted, and its price", 
         writeUnits,
         readUnits,
         sends + hides + 2 * deliveries,
-        Math.round(logBytes),
+        Math.round(logBytes / 10) * 10,
       ];
       const shown = counts.map((count) => String(Math.round(count * 100) / 100));
       return [story, ...shown, dollars(perMillion(story))];
