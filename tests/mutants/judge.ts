@@ -68,10 +68,14 @@ const tested = async (workspace: Workspace, tests: readonly string[], withinMs: 
 export interface Judging {
   readonly seeds: number;
   readonly wider: boolean;
+  /** Asked before all others. */
+  readonly near?: readonly string[];
 }
 
 /** Asks the simulation, then the directed tests, then - for faults that may lie anywhere - the wider tests. */
-export const judge = async (workspace: Workspace, { seeds, wider }: Judging): Promise<Verdict> => {
+export const judge = async (workspace: Workspace, { seeds, wider, near }: Judging): Promise<Verdict> => {
+  const byNear = near === undefined ? undefined : await tested(workspace, near, TESTS_MS);
+  if (byNear !== undefined) return { by: byNear };
   const simulation = await workspace.run([...SIMULATION, "--seeds", String(seeds)], SIMULATION_MS);
   const bySimulation = simulated(simulation);
   if (bySimulation !== undefined) return { by: bySimulation };

@@ -5,6 +5,7 @@
  * when a fault does not find its place in the code.
  */
 
+import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { messageOf } from "../../lib/core/errors.ts";
@@ -55,12 +56,14 @@ const judgePatch = async (workspace: Workspace, file: string): Promise<void> => 
 /** A fault that does not find its place says nothing about the tests: nobody knows whether they would notice. */
 const judgeOne = async (workspace: Workspace, fault: PlantedFault): Promise<Verdict> => {
   const place = await workspace.plant(fault);
-  const verdict = await judge(workspace, { seeds: Number(values.seeds ?? SEEDS), wider: false });
+  const { near } = fault;
+  const seeds = Number(values.seeds ?? SEEDS);
+  const verdict = await judge(workspace, { seeds, wider: false, ...(near === undefined ? {} : { near }) });
   await place.remove();
   return verdict;
 };
 
-const judgeEach = async (workspace: Workspace, faults: readonly PlantedFault[]): Promise<void> => {
+const judgeEach = async (workspace: Workspace, faults: Iterable<PlantedFault>): Promise<void> => {
   for (const fault of faults) {
     const name = `${fault.name} (${fault.file}): ${fault.violates}`;
     try {
@@ -77,10 +80,22 @@ const judgeAll = async (): Promise<void> => {
   try {
     const unplanted = await judge(workspace, { seeds: SEEDS, wider: values.patch !== undefined });
     if (unplanted.by !== undefined) throw new Error(`without any fault, something fails: ${unplanted.by}`);
-    if (values.patch === undefined) await judgeEach(workspace, chosen());
-    else await judgePatch(workspace, values.patch);
+    if (values.patch !== undefined) return await judgePatch(workspace, values.patch);
+    await judgeAtOnce(workspace, chosen());
   } finally {
     await workspace.remove();
+  }
+};
+
+/** One copy of the repository for each core; each takes the next fault that none has taken. */
+const judgeAtOnce = async (first: Workspace, faults: readonly PlantedFault[]): Promise<void> => {
+  const left = faults.values();
+  const most = Math.min(availableParallelism(), faults.length);
+  const more = await Promise.all(Array.from({ length: Math.max(0, most - 1) }, makeWorkspace));
+  try {
+    await Promise.all([first, ...more].map((workspace) => judgeEach(workspace, left)));
+  } finally {
+    await Promise.all(more.map((workspace) => workspace.remove()));
   }
 };
 

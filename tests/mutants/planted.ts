@@ -7,7 +7,13 @@ export interface PlantedFault {
   readonly replace: string;
   /** The promise that it breaks. */
   readonly violates: string;
+  /** Test files and folders that most likely notice it: they are asked first. Absent = the simulation is. */
+  readonly near?: readonly string[];
 }
+
+/** The same faults, with the tests that are asked first. */
+export const near = (faults: readonly PlantedFault[], ...tests: readonly string[]): readonly PlantedFault[] =>
+  faults.map((fault) => ({ ...fault, near: tests }));
 
 /** The faults of one file. `[name, find, replace, violates]`, so that a list reads as a table. */
 export const faultsIn = (

@@ -1,3 +1,4 @@
+import { near } from "../planted.ts";
 import { alarmFaults } from "./alarms.ts";
 import { attemptingFaults } from "./attempts.ts";
 import { claimFaults } from "./claims.ts";
@@ -14,6 +15,10 @@ import { runFaults } from "./runs.ts";
 import { seriesFaults } from "./series.ts";
 import { shardingFaults } from "./shards.ts";
 
+const SHARD_TESTS = ["clauses", "attempts", "acts", "watch"].map(
+  (part) => `tests/unit/path/shards-${part}.test.ts`,
+);
+
 export const FAULTS = [
   ...runFaults,
   ...outsideFaults,
@@ -25,9 +30,9 @@ export const FAULTS = [
   ...keepingFaults,
   ...repairingFaults,
   ...requestFaults,
-  ...notifyingFaults,
-  ...alarmFaults,
-  ...seriesFaults,
-  ...healthFaults,
-  ...shardingFaults,
+  ...near(notifyingFaults, "tests/unit/notify"),
+  ...near(alarmFaults, "tests/unit/alarms", "tests/unit/notify"),
+  ...near(seriesFaults, "tests/unit/path/series-clauses.test.ts", "tests/unit/path/backfill.test.ts"),
+  ...near(healthFaults, "tests/unit/health"),
+  ...near(shardingFaults, ...SHARD_TESTS),
 ];
