@@ -58,6 +58,11 @@ defineJob({
 // Each shard has what its list gives it; a number of shards gives none.
 defineJob({ handler: ({ shard }) => same<typeof shard, undefined>(true) });
 defineJob({ shards: 16, handler: ({ shard }) => same<typeof shard, Shard<undefined>>(true) });
+defineJob({ shards: () => ["eu"], handler: ({ shard }) => same<typeof shard, Shard<undefined>>(true) });
+defineJob({
+  shards: async () => [{ key: "eu", input: 1 }],
+  handler: ({ shard }) => same<typeof shard, Shard<number>>(true),
+});
 defineJob({
   input: { days: 30 },
   shards: async function* ({ input }) {
