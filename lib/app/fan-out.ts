@@ -23,7 +23,7 @@ import { joinIfFull, repeatSteps, type SeenBucket } from "./join.ts";
 import { askedToStop, close, type Ended, journalEnd, record, stale, tookEffect, triesOf } from "./record.ts";
 import { repeated } from "./repeated.ts";
 import { type Sender, sendChosen, sendShards } from "./send-shards.ts";
-import { readStride, storeStride } from "./shard-pages.ts";
+import { type NumberedShard, readStride, storeStride } from "./shard-pages.ts";
 import { openStrides, readBuckets, type SeenShard, shardsIn, shardsToSend } from "./shard-state.ts";
 import { stopShards } from "./stop-shards.ts";
 import { DELETE, type Lease, type Visit, type WorkDeps } from "./visit.ts";
@@ -67,7 +67,7 @@ const planning = (deps: WorkDeps, began: Began, services: AttemptServices): Runn
   const act = async (): Promise<AttemptEnd> => {
     const list = await listOf(deps, began, { services, goOn, began: (running) => (listing = running) });
     if ("end" in list) return list.end;
-    await sendAll(deps, began, { run: list.run, goOn });
+    await sendAll(deps, began, { ...list, goOn });
     return { kind: "returned" };
   };
   const ended = act()
@@ -89,8 +89,11 @@ interface Listing {
   began(running: RunningAttempt | undefined): void;
 }
 
+/** Shards by their stride, as far as this attempt has them in its memory. */
+type Remembered = ReadonlyMap<number, readonly NumberedShard[]>;
+
 /** RUN with its list; or how the listing ended instead. */
-type Listed = { readonly run: Item } | { readonly end: AttemptEnd };
+type Listed = { readonly run: Item; readonly remembered?: Remembered } | { readonly end: AttemptEnd };
 
 const listOf = async (deps: WorkDeps, began: Began, listing: Listing): Promise<Listed> => {
   const { visit, lease } = began;
@@ -105,8 +108,12 @@ const listOf = async (deps: WorkDeps, began: Began, listing: Listing): Promise<L
   const end = await running.ended;
   listing.began(undefined);
   if (end.kind !== "returned") return { end };
-  return { run: await keep(deps, began, { total: await book.close(), listed: true }) };
+  const total = await book.close();
+  return { run: await keep(deps, began, { total, listed: true }), remembered: book.remembered };
 };
+
+/** So many characters of JSON need not be read again to be sent; what is more would weigh on a small worker. */
+const MOST_REMEMBERED = 16 * 1024 * 1024;
 
 /**
  * Stores what the job lists, stride by stride, under this attempt's fence: nothing of it counts before the list is
@@ -114,13 +121,24 @@ const listOf = async (deps: WorkDeps, began: Began, listing: Listing): Promise<L
  */
 const bookOf = (deps: WorkDeps, { holding }: Began, { goOn }: Listing) => {
   const list = { occurrence: holding.occurrence, plan: holding.fence };
+  const remembered = new Map<number, readonly NumberedShard[]>();
+  let memory = MOST_REMEMBERED;
   let stride = 0;
   let held: ListedShard[] = [];
   const store = async (shards: readonly ListedShard[]): Promise<void> => {
     goOn();
+    const first = stride * PER_STRIDE;
+    memory -= JSON.stringify(shards).length;
+    if (memory >= 0) {
+      remembered.set(
+        stride,
+        shards.map((shard, within) => ({ index: first + within, ...shard })),
+      );
+    }
     await storeStride(deps, list, { stride: stride++, shards });
   };
   return {
+    remembered,
     add: async (shards: readonly ListedShard[]): Promise<void> => {
       held.push(...shards);
       while (held.length >= PER_STRIDE) {
@@ -151,28 +169,36 @@ const keep = async (
 
 interface Sending {
   readonly run: Item;
+  readonly remembered?: Remembered;
   goOn(): void;
 }
 
-const sendAll = async (deps: WorkDeps, began: Began, { run, goOn }: Sending): Promise<void> => {
+const sendAll = async (deps: WorkDeps, began: Began, { run, remembered, goOn }: Sending): Promise<void> => {
   const { visit } = began;
   const fan = fanOutOf(visit.occurrence, run);
   if (fan === undefined) throw new Error("the run has a phase, and no list");
   const sender = { job: visit.job, occurrence: visit.occurrence, fan, run, checkpoint: goOn };
-  return phaseOf(run) === "again" ? sendAgain(deps, began, sender) : sendFirst(deps, began, sender);
+  return phaseOf(run) === "again"
+    ? sendAgain(deps, began, sender)
+    : sendFirst(deps, began, sender, remembered);
 };
 
 /**
  * Stride by stride, from where the attempt before came to. Of what that one may have sent, only what nobody has begun is
  * sent again; what was sent twice all the same is absorbed by the shard's start.
  */
-const sendFirst = async (deps: WorkDeps, { holding, lease }: Began, sender: Sender): Promise<void> => {
+const sendFirst = async (
+  deps: WorkDeps,
+  { holding, lease }: Began,
+  sender: Sender,
+  remembered: Remembered = new Map(),
+): Promise<void> => {
   const { fan, run, job } = sender;
   const resumedAt = phaseOf(lease.item) === "send" ? Number(run["sent"] ?? 0) : undefined;
   const wanted = Math.min(fan.total, job.shards?.maxInFlight ?? fan.total);
   for (let sent = Number(run["sent"] ?? 0); sent < wanted; ) {
     const stride = Math.floor(sent / PER_STRIDE);
-    const shards = await readStride(deps, fan, stride);
+    const shards = remembered.get(stride) ?? (await readStride(deps, fan, stride));
     const isOpen = sent === resumedAt ? await openIn(deps, fan, stride) : () => true;
     await sendShards(
       deps,

@@ -245,8 +245,8 @@ const sendFaults = faultsIn("lib/app/send-shards.ts", [
 const planFaults = faultsIn("lib/app/fan-out.ts", [
   [
     "sent is noted before it is sent",
-    "    const shards = await readStride(deps, fan, stride);\n    const isOpen",
-    "    await deps.table.write(sentUpTo(holding, Math.min(wanted, (stride + 1) * PER_STRIDE)));\n    const shards = await readStride(deps, fan, stride);\n    const isOpen",
+    "    const shards = remembered.get(stride) ??",
+    "    await deps.table.write(sentUpTo(holding, Math.min(wanted, (stride + 1) * PER_STRIDE)));\n    const shards = remembered.get(stride) ??",
     LOST,
   ],
   [
