@@ -67,17 +67,23 @@ const readPoints = async ({ logs }: Aws): Promise<ReadonlyMap<string, readonly P
   return points;
 };
 
-/** `m of n`: does it breach in that many of the last periods, the one that goes on included? */
-const isRinging = (alarm: MetricAlarm, points: readonly Point[], nowMs: number): boolean => {
+/** `m of n`: does it breach in that many of the periods that end with this one? */
+const breaches = (alarm: MetricAlarm, points: readonly Point[], lastMs: number): boolean => {
   const { Period = 60, EvaluationPeriods = 1, DatapointsToAlarm = EvaluationPeriods, Threshold = 0 } = alarm;
   const periodMs = Period * 1_000;
-  const latest = Math.floor(nowMs / periodMs) * periodMs;
   const sums = Array.from({ length: EvaluationPeriods }, (_, i) => {
-    const fromMs = latest - i * periodMs;
+    const fromMs = lastMs - i * periodMs;
     const within = points.filter(({ atMs }) => atMs >= fromMs && atMs < fromMs + periodMs);
     return within.reduce((sum, { value }) => sum + value, 0);
   });
   return sums.filter((sum) => sum >= Threshold).length >= DatapointsToAlarm;
+};
+
+/** Judged to the end of the period that goes on, and of the one before, whose last second is only read in this one. */
+const isRinging = (alarm: MetricAlarm, points: readonly Point[], nowMs: number): boolean => {
+  const periodMs = (alarm.Period ?? 60) * 1_000;
+  const latestMs = Math.floor(nowMs / periodMs) * periodMs;
+  return breaches(alarm, points, latestMs) || breaches(alarm, points, latestMs - periodMs);
 };
 
 const isJudgedHere = ({ Namespace, TreatMissingData, ComparisonOperator }: MetricAlarm): boolean =>

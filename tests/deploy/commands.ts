@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { ROOT } from "../deployable/support.ts";
 import { environmentFor } from "./aws.ts";
 import type { Emulator } from "./emulator.ts";
 import { STAGE } from "./project.ts";
@@ -42,7 +41,7 @@ export const makeCommands = (emulator: Emulator, folder: string) => {
   };
 
   const belfry = (args: readonly string[], changed?: Record<string, string>): Promise<Ended> =>
-    node(join(ROOT, "cli", "bin.js"), args, changed);
+    node(join(folder, "node_modules", "belfry", "cli", "bin.js"), args, changed);
 
   return {
     belfry,
@@ -57,7 +56,7 @@ export const makeCommands = (emulator: Emulator, folder: string) => {
     },
     /** @throws Error with all that it said, when it fails */
     serverless: async (...args: readonly string[]): Promise<Ended> => {
-      const script = join(ROOT, "node_modules", "serverless", "bin", "serverless.js");
+      const script = join(folder, "node_modules", "serverless", "bin", "serverless.js");
       const ended = await node(script, [...args, "--stage", STAGE]);
       if (ended.code === 0) return ended;
       throw new Error(

@@ -10,11 +10,13 @@ import { makeAws } from "./aws.ts";
 import { makeCommands } from "./commands.ts";
 import { startCompanion } from "./companion.ts";
 import { type Emulator, startEmulator } from "./emulator.ts";
+import { packageIsDeployed } from "./package.ts";
 import { makeProject, SERVICE, STAGE } from "./project.ts";
 import { startReceiver } from "./receiver.ts";
 import { makeReport, type Report } from "./report.ts";
 import * as seen from "./scenario.ts";
 import { outputOf, runsOf } from "./stage.ts";
+import { thousandAreDeployed } from "./thousand.ts";
 
 const MINUTE_MS = 60_000;
 /** A deploy takes 15 s on two cores that have nothing else to do. */
@@ -39,6 +41,7 @@ const play = async (emulator: Emulator, { step }: Report): Promise<void> => {
     await step("a schedule whose target is gone", () => seen.targetTakenAway(stage));
     await step("a stage that does not exist", () => seen.noSuchStage(stage));
     await step("a run that waits", () => seen.waitsForItsRetry(stage));
+    await step("two runs in line", () => seen.inLine(stage));
     await step("a failing job", () => seen.failsToItsEnd(stage));
     await step("a message that no worker can end", () => seen.nobodyCouldEnd(stage));
     await step("a schedule strikes", () => seen.firesOnTime(stage, deliveries));
@@ -52,6 +55,7 @@ const play = async (emulator: Emulator, { step }: Report): Promise<void> => {
     await step("schedules that it brought", () => seen.newSchedulesStrike(stage, deliveries));
     await step("an event that nobody can take", () => seen.unfilledIsRefused(stage));
     await step("an alarm", () => seen.alarmIsTold(receiver.told, alarms.rang));
+    await step("what an operator asks", () => seen.operated(stage));
     await step("the job that it removed", () => seen.leavesNothingOpen(stage, leaving?.runId ?? ""));
     await step("the rights of its roles", () => seen.rightsAreUsed(stage));
   } finally {
@@ -65,6 +69,8 @@ const play = async (emulator: Emulator, { step }: Report): Promise<void> => {
   await step("a deploy after it, on the table that is left", () =>
     seen.takenUpAgain(stage, table, kept?.runId ?? ""),
   );
+  await step("the package in an empty project", () => packageIsDeployed(emulator));
+  await step("a thousand jobs", () => thousandAreDeployed(emulator, aws));
 };
 
 const tail = (file: string): string => readFileSync(file, "utf8").split("\n").slice(-40).join("\n");

@@ -3,6 +3,9 @@ import type { Aws } from "./aws.ts";
 
 export const nameOfRole = (roleArn: string): string => roleArn.slice(roleArn.lastIndexOf("/") + 1);
 
+/** A resource that a pattern of a policy means. */
+export const oneOf = (pattern: string): string => pattern.replaceAll("?", "x").replaceAll("*", "x");
+
 /** May the deployed role do that? By its own policies, as IAM judges them. */
 export const mayDo = async (
   { iam }: Pick<Aws, "iam">,

@@ -68,7 +68,10 @@ const jobFiles = ({ firstMs, secondMs }: Times): Files => ({
   "jobs/punctual.ts": job(at(firstMs), EFFECT),
   "jobs/astray.ts": job(at(firstMs), EFFECT),
   // The emulator strikes this one, with its context attributes unfilled.
-  "jobs/unfilled.ts": job(`schedule: "*/2 * * * *", misfire: { policy: "all", within: "1 hour" }`, EFFECT),
+  "jobs/unfilled.ts": job(
+    `schedule: "*/2 * * * *", overlap: "allow", misfire: { policy: "all", within: "1 hour" }`,
+    EFFECT,
+  ),
   "jobs/changing.ts": job(at(secondMs ?? firstMs + 6 * 3_600_000), EFFECT),
   "jobs/failing.ts": job(
     `retry: { retries: 2, firstWait: "1 second", factor: 1, jitter: 0 }`,

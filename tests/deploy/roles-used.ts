@@ -7,7 +7,7 @@ import { LookupEventsCommand } from "@aws-sdk/client-cloudtrail";
 import { GetRolePolicyCommand, ListRolePoliciesCommand } from "@aws-sdk/client-iam";
 import { GetFunctionConfigurationCommand, ListFunctionsCommand } from "@aws-sdk/client-lambda";
 import type { Aws } from "./aws.ts";
-import { mayDo, nameOfRole } from "./permissions.ts";
+import { mayDo, nameOfRole, oneOf } from "./permissions.ts";
 import { SERVICE, STAGE } from "./project.ts";
 
 export interface Statement {
@@ -90,11 +90,9 @@ export const BY_SERVICES: readonly (readonly [action: string, owner: RegExp, why
 
 /** Rights for what this scenario does not bring about: each has another test. */
 const NOT_HERE: readonly (readonly [action: string, owner: RegExp, why: string])[] = [
-  [
-    "sqs:ChangeMessageVisibility",
-    /^dead-letters$/,
-    "hides a dead letter whose run is still held: dead-letters.test.ts",
-  ],
+  ["sqs:ChangeMessageVisibility", /^dead-letters$/, "a dead letter whose run is still held: tests/unit/path"],
+  ["dynamodb:BatchGetItem", /^worker/, "pieces of a run in shards: tests/shards"],
+  ["dynamodb:Query", /^(?:worker|watchdog)/, "the next of many retries: tests/unit/path"],
 ];
 
 export const reasonIn = (
@@ -134,24 +132,32 @@ export interface Usage {
 
 type Fate = "used" | "by a service" | "not here" | "idle";
 
-/** What became of one call that a role allows. */
-const fateOf = async (aws: Aws, owner: Owner, action: string, resource: string): Promise<Fate> => {
+const kindOf = ({ name }: Owner): string => name.replace(/^worker-.*/, "worker");
+
+/** What became of one call that a role allows. All pools' workers are one code, and have one set of rights. */
+const fateOf = async (
+  aws: Aws,
+  { owner, owners }: { readonly owner: Owner; readonly owners: readonly Owner[] },
+  [action, resource]: readonly [action: string, resource: string],
+): Promise<Fate> => {
   if (reasonIn(BY_SERVICES, owner.name, action) !== undefined) {
-    const asked = { roleArn: owner.roleArn, action, resource: resource.replace(/[*?]+$/, "x") };
+    const asked = { roleArn: owner.roleArn, action, resource: oneOf(resource) };
     return (await mayDo(aws, asked)) ? "by a service" : "idle";
   }
-  if (await wasCalled(aws, owner, action, resource)) return "used";
+  for (const peer of owners.filter((each) => kindOf(each) === kindOf(owner)))
+    if (await wasCalled(aws, peer, action, resource)) return "used";
   return reasonIn(NOT_HERE, owner.name, action) === undefined ? "idle" : "not here";
 };
 
 /** Every right of every function's role, by what became of it in this scenario. */
 export const usageOfRoles = async (aws: Aws): Promise<Usage> => {
   const names: Record<Fate, string[]> = { used: [], "by a service": [], "not here": [], idle: [] };
-  for (const owner of await ownersOf(aws))
+  const owners = await ownersOf(aws);
+  for (const owner of owners)
     for (const { statement } of await rightsOf(aws, owner))
       for (const action of statement.Action) {
         const resource = statement.Resource[0] ?? "";
-        const fate = await fateOf(aws, owner, action, resource);
+        const fate = await fateOf(aws, { owner, owners }, [action, resource]);
         names[fate].push(`${owner.name} ${action} on ${resource.slice(resource.lastIndexOf(":") + 1)}`);
       }
   return {

@@ -156,6 +156,28 @@ export const waitsForItsRetry = async (stage: Stage): Promise<string> => {
   return told(await whenRun(stage, "leaving", "waiting"));
 };
 
+/** The second waits in line, and is woken by the first. */
+export const inLine = async (stage: Stage): Promise<string> => {
+  const ids = await runMany(stage, "line", 2);
+  const runs = await Promise.all(
+    ids.map((runId) => whenRun(stage, "line", "succeeded", { pick: (run) => run.runId === runId })),
+  );
+  return runs.map(told).join("; ");
+};
+
+/** What an operator looks at in the morning, and a real alarm through every hop. */
+export const operated = async (stage: Stage): Promise<string> => {
+  const jobs = await stage.commands.ask<readonly { readonly name: string }[]>("list");
+  const dead = await stage.commands.ask<readonly RunView[]>("runs", "--state", "dead");
+  check(dead.length === 1 && dead[0]?.job === "failing", "one run is dead", dead);
+  const { code, stdout, stderr } = await stage.commands.belfry(["alert", "test", "--stage", STAGE]);
+  check(code === 0, "a test alarm reaches every channel", `${stdout}${stderr}`);
+  return `${jobs.length} jobs, 1 dead run; alert test: ${stdout
+    .trim()
+    .replaceAll(/\s*\n\s*/g, ", ")
+    .replaceAll(/ +/g, " ")}`;
+};
+
 const IN_FLIGHT = 20;
 
 /** How often each run did what it does. */

@@ -25,3 +25,14 @@ test("a shared tick starts the jobs whose slot it is, and is nothing to the othe
   expect(env.writes).toHaveLength(writes);
   expect(env.codes()).toEqual([]);
 });
+
+test("a job that moves between a schedule of its own and the tick keeps its occurrences: the second delivery is a duplicate", async () => {
+  const jobs = [definition({ name: "hourly", schedules: ["0 * * * *"] })];
+  const env = setup({ now: "2026-10-08T03:00:10Z", jobs });
+  const scheduledTime = "2026-10-08T03:00:00Z";
+  const own = { ...schedulerInput(["hourly"]), scheduledTime };
+  const shared = { ...schedulerInput(["hourly"], { isTick: true }), scheduledTime };
+  expect(await dispatch(env.deps, own, "before the deploy")).toEqual(["claimed"]);
+  expect(await dispatch(env.deps, shared, "after it")).toEqual(["duplicate"]);
+  expect(env.sent).toHaveLength(1);
+});
