@@ -157,12 +157,15 @@ const dispatcherInvoke = ({ start, host, clients }: Room, current: () => Version
     report: host.note,
   });
 
+/** Its waits are in the alarms' own minutes: an outage that rings an alarm may last so long. */
+const NOTIFIER_RETRY_WAITS_MS = [EMBEDDED_ALARM_MINUTE_MS, 2 * EMBEDDED_ALARM_MINUTE_MS];
+
 /** SNS invokes it, with as many tries. What is given up is no worse than what is left: the alarm rings on. */
 const notifierInvoke = ({ host }: Room, current: () => Version): AsyncInvoke =>
   makeAsyncInvoke({
     functionArn: functionArn("notifier"),
     handler: (event: unknown) => current().stack.notifier(event),
-    retryWaitsMs: RETRY_WAITS_MS,
+    retryWaitsMs: NOTIFIER_RETRY_WAITS_MS,
     onFailure: async ({ responsePayload }) =>
       host.note(`an alarm was not told: ${responsePayload.errorMessage}`),
     clock,
@@ -171,12 +174,13 @@ const notifierInvoke = ({ host }: Room, current: () => Version): AsyncInvoke =>
   });
 
 const schedulerOf = (
+  { start: { strikes } }: Room,
   { manifest }: Version,
   dispatcher: AsyncInvoke,
   sinceMs: number = clock.nowMs(),
 ): LocalScheduler =>
   startLocalScheduler({
-    sources: scheduledJobs(manifest).map(({ source }) => source),
+    sources: strikes ? scheduledJobs(manifest).map(({ source }) => source) : [],
     sinceMs,
     clock,
     timers,
@@ -195,7 +199,7 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
   const dispatcher = dispatcherInvoke(room, () => version);
   const notifier = notifierInvoke(room, () => version);
   let mappings = deadLetterMappings(room, version);
-  let scheduler = schedulerOf(version, dispatcher);
+  let scheduler = schedulerOf(room, version, dispatcher);
   const startWatching = (): readonly PassLoop[] => {
     const { stack } = version;
     const report = host.note;
@@ -218,7 +222,7 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
       const next = await versionOf(room, build);
       await Promise.all(watching.map((loop) => loop.stop()));
       version = next;
-      scheduler = schedulerOf(version, dispatcher, scheduler.stop());
+      scheduler = schedulerOf(room, version, dispatcher, scheduler.stop());
       // A pass at once: it renews the definitions in the table.
       watching = startWatching();
       await Promise.all(mappings.map((mapping) => mapping.stop()));

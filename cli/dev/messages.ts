@@ -41,6 +41,8 @@ export interface ControlStart {
   readonly build: Build;
   /** What a caller of the operate router must know. */
   readonly key: string;
+  /** Do the schedules strike? */
+  readonly strikes: boolean;
 }
 
 export interface WorkerStart {

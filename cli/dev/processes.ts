@@ -14,6 +14,8 @@ export interface ProcessesOptions {
   /** Of the children, and so of the handlers. */
   readonly environment: { readonly [name: string]: string | undefined };
   readonly key: string;
+  /** Do the schedules strike? */
+  readonly strikes: boolean;
   /** Listening already; goes to the control process. */
   readonly socket: { readonly server: Server; readonly port: number };
   readonly timers: Timers;
@@ -67,7 +69,7 @@ export class Processes {
 
   /** Starts the processes that every project needs; they load their code while the project is being built. */
   constructor(options: ProcessesOptions) {
-    const { folder, key, socket, stores } = options;
+    const { folder, key, socket, stores, strikes } = options;
     const { endpoints, ...ports } = stores;
     this.#options = options;
     this.#endpoints = endpoints;
@@ -84,7 +86,7 @@ export class Processes {
       start: async () => {
         const server = first ?? (await takePort(socket.port)).server;
         first = undefined;
-        return { server, start: { endpoints: this.#endpoints, build: this.#current(), key } };
+        return { server, start: { endpoints: this.#endpoints, build: this.#current(), key, strikes } };
       },
     });
   }

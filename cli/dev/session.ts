@@ -91,6 +91,7 @@ const showStart = (options: SessionOptions, build: ProjectBuild): void => {
   const { complain, folder, say, settings, socket, startedAtMs } = options;
   const nowMs = clock.nowMs();
   for (const warning of build.warnings) complain(`warning: ${warning}`);
+  if (!settings.strikes) complain("no schedule strikes here: BELFRY_DEV_SCHEDULER is off");
   const lines = bannerLines({
     version: packageVersion(),
     manifest: build.manifest,
@@ -184,6 +185,7 @@ export const runSession = async (options: SessionOptions): Promise<number> => {
     stores,
     environment,
     key,
+    strikes: settings.strikes,
     socket,
     timers,
     report: complain,

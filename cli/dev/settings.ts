@@ -20,6 +20,8 @@ export interface DevSettings {
   /** Undefined = a temporary one. */
   readonly folder: string | undefined;
   readonly attached: Attached;
+  /** Do the schedules strike? Without them the watchdog alone notices the slots. */
+  readonly strikes: boolean;
 }
 
 type Environment = { readonly [name: string]: string | undefined };
@@ -36,6 +38,12 @@ const folderOf = ({ data, ephemeral }: DevOptions, environment: Environment, pro
   return named === undefined || named === "" ? join(projectDir, ".belfry") : resolve(named);
 };
 
+const strikesOf = (environment: Environment): boolean => {
+  const text = environment["BELFRY_DEV_SCHEDULER"] ?? "";
+  if (text === "" || text === "off") return text === "";
+  throw new InvalidInput("usage", `BELFRY_DEV_SCHEDULER is "${text}"; it may be "off", or not set`);
+};
+
 /** @throws InvalidInput for options that exclude each other, no project, and endpoints as `attachedEndpoints`. */
 export const readSettings = (options: DevOptions, environment: Environment): DevSettings => {
   const projectDir = resolve(options.projectDir ?? process.cwd());
@@ -47,5 +55,6 @@ export const readSettings = (options: DevOptions, environment: Environment): Dev
     projectDir,
     folder: folderOf(options, environment, projectDir),
     attached: attachedEndpoints(environment, options.allowRemoteEndpoint === true),
+    strikes: strikesOf(environment),
   };
 };

@@ -132,15 +132,18 @@ export const startedLate = ({ graceMs }: JobDefinition, fact: Fact): boolean =>
 
 export type TroubleKind = "late" | "stuck" | "overrun" | "parked";
 
+/** Its worker gives no sign of life. */
+export const isStuck = (fact: Fact, nowMs: number): boolean =>
+  fact.leaseOverMs !== undefined && fact.leaseOverMs < nowMs;
+
 /** What is the matter with a run that is not over. */
 export const troublesOf = (job: JobDefinition, fact: Fact, nowMs: number): readonly TroubleKind[] => {
   if (isOver(fact)) return [];
   if (fact.state === "parked") return ["parked"];
-  const isStuck = fact.leaseOverMs !== undefined && fact.leaseOverMs < nowMs;
   const atMs = judgedAtMs(job, fact);
   const isTooLong = atMs !== undefined && atMs <= nowMs;
   const tooLong: TroubleKind = fact.startedAtMs === undefined ? "late" : "overrun";
-  return [...(isStuck ? (["stuck"] as const) : []), ...(isTooLong ? [tooLong] : [])];
+  return [...(isStuck(fact, nowMs) ? (["stuck"] as const) : []), ...(isTooLong ? [tooLong] : [])];
 };
 
 /** Is there anything in it that a healthy job's watchdog would have to think about? */

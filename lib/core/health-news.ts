@@ -1,7 +1,7 @@
 import type { AlertKind, AlertTopic } from "./alert.ts";
 import { durationText, roughText } from "./duration.ts";
 import type { Health, Known, Level, Seen, Streak, Trouble } from "./health.ts";
-import { type Fact, isFailed, isSlow, startedLate } from "./health-facts.ts";
+import { type Fact, isFailed, isSlow, isStuck, startedLate } from "./health-facts.ts";
 import { runIdOf, slotMsOf } from "./identity.ts";
 import type { JobDefinition } from "./job.ts";
 import { shortIsoOf } from "./time.ts";
@@ -141,6 +141,13 @@ export const lateStarts = ({ job, before, seen, troubles }: Turn): readonly Fact
   return seen.fresh.filter((fact) => startedLate(job, fact) && isNews(fact));
 };
 
+/** Runs whose worker was gone, and that were sent again and are over by the time they are judged. */
+export const lostWorkers = ({ before, seen, troubles }: Turn): readonly Fact[] => {
+  const inTrouble = new Set([...before.troubles, ...troubles].map(({ slotKey }) => slotKey));
+  const isNews = (fact: Fact) => !inTrouble.has(fact.slotKey) && !before.noted.includes(keyOf("stuck", fact));
+  return seen.fresh.filter((fact) => isStuck(fact, seen.nowMs) && isNews(fact));
+};
+
 /** What is over by the time it is seen: told, and nothing to recover from. */
 const pastNews = (turn: Turn): readonly News[] => {
   const { job, before, seen, failures } = turn;
@@ -151,8 +158,14 @@ const pastNews = (turn: Turn): readonly News[] => {
   const failed = news.filter(
     (fact) => fact.counts && !fact.isBackfill && isFailed(fact) && !isNoted("failed", fact),
   );
+  const stuck = lostWorkers(turn).filter(({ slotKey }) => !inStreak.has(slotKey));
   const slow = before.slow ? [] : seen.fresh.filter((fact) => isSlow(job, fact) && !isNoted("slow", fact));
   return [
+    ...grouped(
+      "stuck",
+      stuck,
+      () => "its worker gave no sign of life for longer than its lease; the run was sent again, and is over",
+    ),
     ...grouped("late", late, (fact) => {
       const lateMs = (fact.startedAtMs ?? fact.dueMs) - fact.dueMs;
       return `its run started ${roughText(lateMs)} late, and is ${fact.state}`;

@@ -10,6 +10,7 @@ import {
   keyOf,
   knownLevel,
   lateStarts,
+  lostWorkers,
   type News,
   newsOf,
   type Turn,
@@ -130,10 +131,12 @@ const knownAfter = (turn: Turn, told: readonly News[]): Known | undefined => {
 /** More of them than one pass brings, but after an outage. */
 const MAX_NOTED = 64;
 
-const notedAfter = ({ job, before, seen }: Turn): readonly string[] => {
+const notedAfter = (turn: Turn): readonly string[] => {
+  const { job, before, seen } = turn;
   const keys = [
     ...seen.fresh.filter((fact) => fact.counts && isFailed(fact)).map((fact) => keyOf("failed", fact)),
     ...seen.fresh.filter((fact) => isSlow(job, fact)).map((fact) => keyOf("slow", fact)),
+    ...lostWorkers(turn).map((fact) => keyOf("stuck", fact)),
   ];
   return [...new Set([...before.noted, ...keys])].slice(-MAX_NOTED);
 };
@@ -280,7 +283,7 @@ export const judgeHealth = (job: JobDefinition, before: Health, seen: Seen): Jud
     ...result,
     ...(pauses ? { pause: `paused itself after ${streak?.count} failures in a row` } : {}),
     late: [...newly("late"), ...lateStarts(turn)],
-    stuck: newly("stuck"),
+    stuck: [...newly("stuck"), ...lostWorkers(turn)],
     reachesPage: streak?.level === 2 && (before.streak?.level !== 2 || isNewStreak(before.streak, streak)),
   };
 };

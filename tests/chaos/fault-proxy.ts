@@ -1,7 +1,5 @@
-import { once } from "node:events";
-import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
-import type { AddressInfo } from "node:net";
 import { seededRandom } from "../../lib/simulation/random.ts";
+import { type ProxiedCall, type ProxyAnswer, refusal, startProxy } from "../support/proxy.ts";
 
 /**
  * What the proxy does to a call: `drop-before`: the connection ends and the service never hears of it; `drop-answer`:
@@ -35,23 +33,9 @@ const THROTTLED = {
   },
 } as const;
 
-interface Answer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-}
-
-const bodyOf = async (message: IncomingMessage): Promise<Buffer> => {
-  const chunks: Buffer[] = [];
-  for await (const chunk of message) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
-};
-
 /** Stands before a service and fails some of the calls, chosen by seed in the order in which they come. */
 export const startFaultProxy = async ({ target, service, seed, faults, delayMs }: FaultProxyOptions) => {
   const random = seededRandom(seed);
-  const agent = new Agent({ keepAlive: true });
-  const { hostname, port } = new URL(target);
   const hits: Record<ProxyFault, number> = { "drop-before": 0, "drop-answer": 0, delay: 0, throttle: 0 };
   let calls = 0;
   let quiet = false;
@@ -64,57 +48,32 @@ export const startFaultProxy = async ({ target, service, seed, faults, delayMs }
     return kind;
   };
 
-  const forward = async (incoming: IncomingMessage, body: Buffer): Promise<Answer> => {
-    const { method, url: path, headers } = incoming;
-    const outgoing = request({ agent, hostname, port, method, path, headers });
-    outgoing.end(body);
-    const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
-    return { status: answer.statusCode ?? 502, headers: answer.headers, body: await bodyOf(answer) };
-  };
-
-  const throttled = (): Answer => {
+  const throttled = (): ProxyAnswer => {
     const { type, headers } = THROTTLED[service];
-    const body = Buffer.from(JSON.stringify({ __type: type, message: "too many calls" }));
-    return { status: 400, headers: { ...headers, "content-type": "application/x-amz-json-1.0" }, body };
+    return refusal(type, "too many calls", headers);
   };
 
   /** Undefined: no answer, the connection just ends. */
-  const answerTo = async (incoming: IncomingMessage): Promise<Answer | undefined> => {
+  const answerTo = async ({ forward }: ProxiedCall): Promise<ProxyAnswer | undefined> => {
     const fault = draw();
-    const body = await bodyOf(incoming);
     if (fault === "drop-before") return undefined;
     if (fault === "throttle") return throttled();
-    const answer = await forward(incoming, body);
+    const answer = await forward();
     if (fault === "delay") {
       await new Promise((resolve) => setTimeout(resolve, random.whole(1, delayMs)));
     }
     return fault === "drop-answer" ? undefined : answer;
   };
 
-  const server = createServer((incoming, outgoing) => {
-    // A caller that is killed in the middle of its call is no fault of ours.
-    answerTo(incoming).then(
-      (answer) => {
-        if (answer === undefined) incoming.socket.destroy();
-        else outgoing.writeHead(answer.status, answer.headers).end(answer.body);
-      },
-      () => incoming.socket.destroy(),
-    );
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const { endpoint, close } = await startProxy(target, answerTo);
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint,
     hits,
     calls: (): number => calls,
     /** From here on it only forwards. */
     endFaults: (): void => {
       quiet = true;
     },
-    close: (): void => {
-      server.closeAllConnections();
-      server.close();
-      agent.destroy();
-    },
+    close,
   };
 };

@@ -20,9 +20,14 @@ export interface RunningStack {
 }
 
 /** `belfry dev` of the project as a process group of its own; resolves when it says that it is ready. */
-export const startStack = async (projectDir: string, port: number): Promise<RunningStack> => {
+export const startStack = async (
+  projectDir: string,
+  port: number,
+  environment: { readonly [name: string]: string } = {},
+): Promise<RunningStack> => {
   const child = spawn(process.execPath, [BIN, "dev", "--port", String(port)], {
     cwd: projectDir,
+    env: { ...process.env, ...environment },
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   });

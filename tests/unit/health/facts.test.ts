@@ -3,6 +3,7 @@ import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
 import { unknownHealth } from "../../../lib/core/health.ts";
 import { factOf, merged, troublesOf } from "../../../lib/core/health-facts.ts";
 import { writeHealth } from "../../../lib/core/health-items.ts";
+import { judgeHealth } from "../../../lib/core/judge-health.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../lib/core/time.ts";
 import type { Item } from "../../../lib/core/write.ts";
 import { definition } from "../../support/definitions.ts";
@@ -45,6 +46,26 @@ test("what the schedule asks for is late from its slot on, however late it was c
   for (const trigger of ["schedule", "watchdog"])
     expect(troublesOf(job, fact({ ...queued, trigger }), SLOT_MS + 5 * MINUTE_MS)).toEqual(["late"]);
   expect(troublesOf(job, fact(undefined), SLOT_MS + 5 * MINUTE_MS)).toEqual(["late"]);
+});
+
+test("a lost worker is told of, though the run was sent again and is over by the time it is judged", () => {
+  const nowMs = SLOT_MS + 5 * MINUTE_MS;
+  const lost = fact({ st: "running", ep: 1, startedAtMs: SLOT_MS, leaseUntilMs: SLOT_MS + MINUTE_MS });
+  const over = fact({ st: "succeeded", ep: 1, startedAtMs: SLOT_MS, endedAtMs: nowMs });
+  const judged = judgeHealth(job, unknownHealth(SLOT_MS), { nowMs, fresh: [lost], runs: [over] });
+  expect(judged.flips.map(({ alert }) => alert)).toEqual([
+    expect.objectContaining({
+      kind: "stuck",
+      topic: "notify",
+      runId: "report~20270301T010000Z",
+      reason:
+        "its worker gave no sign of life for longer than its lease; the run was sent again, and is over",
+    }),
+  ]);
+  expect(judged.stuck.map(({ slotKey }) => slotKey)).toEqual([over.slotKey]);
+  expect(judged.after.state).toBe("up");
+  const again = judgeHealth(job, judged.after, { nowMs, fresh: [lost, over], runs: [over] });
+  expect([again.flips, again.stuck]).toEqual([[], []]);
 });
 
 test("health that was decided by an older one is refused", async () => {

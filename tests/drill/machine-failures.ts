@@ -1,0 +1,151 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { DEFAULTS } from "../../lib/core/job.ts";
+import { MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
+import { atSlots, jobFile } from "./project.ts";
+import { alarm, nextMinuteMs, paged, runOf, type Stage, untilMs } from "./stage.ts";
+import type { Outcome } from "./watch.ts";
+
+const notified = (kind: string, key: string): string => `chat ${kind} notify ${alarm(key)}`;
+
+const FOUND_BY_WATCHDOG = ["event-a", "event-b"];
+
+/** Every claim of the dispatcher is refused, none of the watchdog's. */
+export const dispatcherThrows = async (stage: Stage): Promise<readonly Outcome[]> => {
+  const { services, watch } = stage;
+  const slotMs = await stage.load((atMs) =>
+    Object.fromEntries(
+      FOUND_BY_WATCHDOG.map((name) => [
+        name,
+        jobFile({ schedule: atSlots(atMs), overlap: '"allow"', handler: "() => undefined" }),
+      ]),
+    ),
+  );
+  services.breakTable((body) =>
+    body.includes('"schedule"') && body.includes("event-") ? "refuse" : undefined,
+  );
+  await watch.until(notified("alarm", "function-errors"), slotMs);
+  const [first] = paged("alarm", alarm("dispatch-failures"));
+  await watch.until(first ?? "", slotMs);
+  services.mendTable();
+  const outcome = await watch.outcomeOf({
+    case: "the dispatcher throws on every event",
+    sinceMs: slotMs,
+    expected: [
+      ...paged("alarm", alarm("dispatch-failures")),
+      notified("alarm", "function-errors"),
+      ...paged("alarm-over", alarm("dispatch-failures")),
+      notified("alarm-over", "function-errors"),
+    ],
+    check: async () => {
+      const states = await Promise.all(FOUND_BY_WATCHDOG.map((job) => stage.endOf(runOf(job, slotMs))));
+      return states.every((state) => state === "succeeded")
+        ? undefined
+        : `the runs are ${states.join(" and ")}`;
+    },
+  });
+  return [outcome];
+};
+
+/** Comes back so soon, and goes to the dead letters after so many receives: more than two of the alarms' minutes. */
+export const DEAD_LETTER_PACE = { visibilityS: 2, receives: 12 } as const;
+
+/** A worker that can start no run gives its message back until it is a dead letter. */
+export const deadLetters = async (stage: Stage): Promise<readonly Outcome[]> => {
+  const { services, watch } = stage;
+  await stage.load(() => ({ letter: jobFile({ overlap: '"allow"', handler: "() => undefined" }) }));
+  await services.hurry(DEFAULTS.pool, DEAD_LETTER_PACE.visibilityS, DEAD_LETTER_PACE.receives);
+  services.breakTable((body) =>
+    body.includes("letter") && body.includes("leaseUntilMs") ? "refuse" : undefined,
+  );
+  const sinceMs = Date.now();
+  const run = await stage.run("letter", {});
+  const rings = ["messages-failing", `pool-${DEFAULTS.pool}-dead-letters`];
+  for (const key of rings) await watch.until(notified("alarm", key), sinceMs);
+  services.mendTable();
+  const outcome = await watch.outcomeOf({
+    case: "the dead-letter queue fills",
+    sinceMs,
+    expected: [
+      ...rings.toReversed().map((key) => notified("alarm", key)),
+      ...rings.map((key) => notified("alarm-over", key)),
+    ],
+    check: async () => {
+      const state = await stage.endOf(run);
+      return state === "succeeded" ? undefined : `the run is ${state}`;
+    },
+  });
+  return [outcome];
+};
+
+const SILENT = alarm("watchdog-silent");
+
+/** Its first question of a pass gets no answer, as where a function hangs: it makes no pass at all. */
+export const watchdogStops = async ({ services, watch }: Stage): Promise<readonly Outcome[]> => {
+  const sinceMs = Date.now();
+  services.breakTable((body) => (/"W"/.test(body) && /"cursor"/.test(body) ? "hang" : undefined));
+  await watch.until(`pager alarm page ${SILENT}`, sinceMs);
+  services.mendTable();
+  const outcome = await watch.outcomeOf({
+    case: "the watchdog is stopped",
+    sinceMs,
+    expected: [...paged("alarm", SILENT), ...paged("alarm-over", SILENT)],
+  });
+  return [outcome];
+};
+
+const OUTAGE_MS = 60 * SECOND_MS;
+
+/** Nobody reaches the table: the alarm is told as soon as somebody does. */
+export const storeIsAway = async (stage: Stage): Promise<readonly Outcome[]> => {
+  const { services, watch } = stage;
+  const sinceMs = nextMinuteMs(0) + SECOND_MS / 2;
+  await untilMs(sinceMs);
+  const fromLine = stage.lines().length;
+  services.breakTable(() => "cut");
+  await pause(OUTAGE_MS);
+  services.mendTable();
+  const outcome = await watch.outcomeOf({
+    case: "the store is unreachable for 60 s",
+    sinceMs,
+    expected: [...paged("alarm", SILENT), ...paged("alarm-over", SILENT)],
+    check: async () => {
+      // The notifier cannot tell of itself; this alarm passes it by, to the terminal here and by e-mail on AWS.
+      const rang = stage
+        .lines()
+        .slice(fromLine)
+        .some((line) => line.includes("alarm notifier-silent rings"));
+      return rang ? undefined : "the alarm notifier-silent did not ring in the terminal";
+    },
+  });
+  return [outcome];
+};
+
+/** A channel that is away is tried that often at the latest. */
+const LONGEST_RETRY_MS = 5 * MINUTE_MS;
+
+/** The chat takes nothing for so long; what was to be told comes afterwards, once. */
+export const chatIsAway = async (stage: Stage, awayMs: number): Promise<readonly Outcome[]> => {
+  const { receiver, watch } = stage;
+  await stage.load(() => ({
+    unheard: jobFile({
+      retry: "{ retries: 0 }",
+      handler: '() => { throw new Error("made for the drill"); }',
+    }),
+  }));
+  receiver.goDown("chat");
+  const sinceMs = Date.now();
+  const run = await stage.run("unheard", {});
+  await pause(awayMs);
+  receiver.comeBack("chat");
+  const outcome = await watch.outcomeOf({
+    case: `the chat is down for ${awayMs / SECOND_MS} s`,
+    sinceMs,
+    expected: [`chat failed notify ${run}`],
+    patienceMs: LONGEST_RETRY_MS + 30 * SECOND_MS,
+    check: async () =>
+      receiver.refused.length > 1
+        ? undefined
+        : `the chat was tried ${receiver.refused.length} times while away`,
+  });
+  return [outcome];
+};
