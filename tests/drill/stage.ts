@@ -29,7 +29,7 @@ export const paged = (kind: string, about: string): readonly string[] =>
   ["chat", "pager"].map((channel) => `${channel} ${kind} page ${about}`);
 
 /** The beginning of an alarm's next minute, which is at least so far away. */
-export const nextMinuteMs = (afterMs: number): number =>
+const nextMinuteMs = (afterMs: number): number =>
   Math.ceil((Date.now() + afterMs) / EMBEDDED_ALARM_MINUTE_MS) * EMBEDDED_ALARM_MINUTE_MS;
 
 export const untilMs = (atMs: number): Promise<void> => pause(Math.max(0, atMs - Date.now()));
@@ -121,4 +121,10 @@ export const openStage = async (): Promise<Stage> => {
       await project.remove();
     },
   };
+};
+
+/** Undefined = they have; else how they ended. */
+export const allSucceeded = async (stage: Stage, runs: readonly string[]): Promise<string | undefined> => {
+  const states = await Promise.all(runs.map((run) => stage.endOf(run)));
+  return states.every((state) => state === "succeeded") ? undefined : `the runs are ${states.join(" and ")}`;
 };

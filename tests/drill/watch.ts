@@ -9,7 +9,7 @@ export interface Failure {
   readonly sinceMs: number;
   /** The messages of it, the one that is timed first: `chat failed notify throws~20261130T170000Z`. */
   readonly expected: readonly string[];
-  /** So long is waited for each of them. */
+  /** So long is waited for them. */
   readonly patienceMs?: number;
   /** Beside the messages, what has to be so in the end; answers why it is not. */
   readonly check?: () => Promise<string | undefined>;
@@ -46,19 +46,23 @@ export const makeWatch = ({ told }: Pick<Receiver, "told">) => {
     told.find((message) => message.line === line && message.atMs >= sinceMs && !taken.has(message));
 
   /** The first such message, without taking it. */
-  const until = async (line: string, sinceMs: number, patienceMs = LONGEST_MS): Promise<Told | undefined> => {
-    const untilMs = Date.now() + patienceMs;
-    while (Date.now() < untilMs && find(line, sinceMs) === undefined) await pause(LOOK_EVERY_MS);
+  const until = async (
+    line: string,
+    sinceMs: number,
+    endMs = Date.now() + LONGEST_MS,
+  ): Promise<Told | undefined> => {
+    while (Date.now() < endMs && find(line, sinceMs) === undefined) await pause(LOOK_EVERY_MS);
     return find(line, sinceMs);
   };
 
   /** Waits for all that has to be told of the failure. */
   const outcomeOf = async (failure: Failure): Promise<Outcome> => {
-    const { expected, sinceMs, check, patienceMs } = failure;
+    const { expected, sinceMs, check, patienceMs = LONGEST_MS } = failure;
+    const endMs = Date.now() + patienceMs;
     const messages: Told[] = [];
     const missing: string[] = [];
     for (const line of expected) {
-      const message = await until(line, sinceMs, patienceMs);
+      const message = await until(line, sinceMs, endMs);
       if (message === undefined) missing.push(line);
       else {
         taken.add(message);

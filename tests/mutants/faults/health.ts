@@ -127,6 +127,18 @@ const tellFaults = [
   ]),
   ...faultsIn("lib/core/health-news.ts", [
     [
+      "a lost worker whose run is over by then is not told of",
+      '  const stuck = news.filter((fact) => isStuck(fact, seen.nowMs) && !isNoted("stuck", fact));',
+      "  const stuck: readonly Fact[] = [];",
+      SILENT,
+    ],
+    [
+      "a lost worker whose run is over by then is told of each time",
+      '  const stuck = news.filter((fact) => isStuck(fact, seen.nowMs) && !isNoted("stuck", fact));',
+      "  const stuck = news.filter((fact) => isStuck(fact, seen.nowMs));",
+      TWICE,
+    ],
+    [
       "failures after a success pass for the old ones",
       "  old === undefined || streak.firstSlotKey > old.lastSlotKey;",
       "  old === undefined || streak.firstSlotKey < old.firstSlotKey;",
