@@ -128,14 +128,14 @@ const tellFaults = [
   ...faultsIn("lib/core/health-news.ts", [
     [
       "a lost worker whose run is over by then is not told of",
-      '  const stuck = news.filter((fact) => isStuck(fact, seen.nowMs) && !isNoted("stuck", fact));',
-      "  const stuck: readonly Fact[] = [];",
+      "  const stuck = lostWorkers(turn).filter(",
+      "  const stuck = lostWorkers(turn).slice(1).filter(",
       SILENT,
     ],
     [
       "a lost worker whose run is over by then is told of each time",
-      '  const stuck = news.filter((fact) => isStuck(fact, seen.nowMs) && !isNoted("stuck", fact));',
-      "  const stuck = news.filter((fact) => isStuck(fact, seen.nowMs));",
+      '!inTrouble.has(fact.slotKey) && !before.noted.includes(keyOf("stuck", fact));',
+      "!inTrouble.has(fact.slotKey);",
       TWICE,
     ],
     [
