@@ -43,6 +43,7 @@ const play = async (emulator: Emulator, { step }: Report): Promise<void> => {
     await step("a run that waits", () => seen.waitsForItsRetry(stage));
     await step("two runs in line", () => seen.inLine(stage));
     await step("a failing job", () => seen.failsToItsEnd(stage));
+    await step("what an operator asks", () => seen.operated(stage));
     await step("a message that no worker can end", () => seen.nobodyCouldEnd(stage));
     await step("a schedule strikes", () => seen.firesOnTime(stage, deliveries));
     await step("who is told of the failing job", () => seen.deadIsTold(receiver.told));
@@ -55,7 +56,6 @@ const play = async (emulator: Emulator, { step }: Report): Promise<void> => {
     await step("schedules that it brought", () => seen.newSchedulesStrike(stage, deliveries));
     await step("an event that nobody can take", () => seen.unfilledIsRefused(stage));
     await step("an alarm", () => seen.alarmIsTold(receiver.told, alarms.rang));
-    await step("what an operator asks", () => seen.operated(stage));
     await step("the job that it removed", () => seen.leavesNothingOpen(stage, leaving?.runId ?? ""));
     await step("the rights of its roles", () => seen.rightsAreUsed(stage));
   } finally {

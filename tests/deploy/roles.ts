@@ -1,5 +1,5 @@
 /**
- * `npm run test:roles [-- --take N --seed S]`: takes each statement out of the roles of a deployed stage, one at a time
+ * `npm run test:roles [-- --take N --seed S | --only TEXT]`: takes each statement out of the roles of a deployed stage, one at a time
  * (or N of them at random), and asks whether the stage still works. It must not: a right that nothing needs is one too
  * many. Exit 1 for one that nobody missed.
  */
@@ -13,12 +13,17 @@ import { makeCommands } from "./commands.ts";
 import { startEmulator } from "./emulator.ts";
 import { nameOfRole } from "./permissions.ts";
 import { makeProject, SERVICE, STAGE } from "./project.ts";
+import { startReceiver } from "./receiver.ts";
 import { documentOf, ownersOf, type Right, rightsOf, type Statement } from "./roles-used.ts";
 import { firstFault } from "./smoke.ts";
 import type { Stage } from "./stage.ts";
 
 const { values } = parseArgs({
-  options: { take: { type: "string" }, seed: { type: "string", default: "1" } },
+  options: {
+    take: { type: "string" },
+    seed: { type: "string", default: "1" },
+    only: { type: "string", default: "" },
+  },
 });
 
 const HOURS_MS = 3_600_000;
@@ -69,7 +74,7 @@ const without = async (
 };
 
 const chosen = (rights: readonly Right[]): readonly Right[] => {
-  if (values.take === undefined) return rights;
+  if (values.take === undefined) return rights.filter((right) => nameOf(right).includes(values.only));
   const random = seededRandom(Number(values.seed));
   const order = rights.map((right) => ({ right, at: random.fraction() })).sort((a, b) => a.at - b.at);
   return order.slice(0, Number(values.take)).map(({ right }) => right);
@@ -77,8 +82,6 @@ const chosen = (rights: readonly Right[]): readonly Right[] => {
 
 const play = async (stage: Stage): Promise<number> => {
   await stage.commands.serverless("deploy");
-  const secret = { Name: `${SERVICE}/${STAGE}/key`, SecretString: "0123456789" };
-  await stage.aws.secrets.send(new CreateSecretCommand(secret));
   const owners = await ownersOf(stage.aws);
   const rights = (await Promise.all(owners.map((owner) => rightsOf(stage.aws, owner)))).flat();
   const amiss = await firstFault(stage, rights, 0);
@@ -100,10 +103,17 @@ const play = async (stage: Stage): Promise<number> => {
 const emulator = await startEmulator();
 const stop = (): void => void emulator.stop().then(() => process.exit(130));
 process.once("SIGINT", stop).once("SIGTERM", stop);
+const receiver = await startReceiver(emulator);
 try {
   const project = makeProject({ firstMs: Date.now() + 6 * HOURS_MS });
   const stage = { aws: makeAws(emulator), commands: makeCommands(emulator, project.folder) };
+  const secrets = { key: "0123456789", hook: receiver.secret };
+  for (const [name, SecretString] of Object.entries(secrets))
+    await stage.aws.secrets.send(
+      new CreateSecretCommand({ Name: `${SERVICE}/${STAGE}/${name}`, SecretString }),
+    );
   process.exitCode = (await play(stage)) > 0 ? 1 : 0;
 } finally {
+  receiver.stop();
   await emulator.stop();
 }

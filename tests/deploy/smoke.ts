@@ -1,7 +1,9 @@
 /** A little of everything that the functions do, in as little time as it takes: does the stage work? */
 
+import { SetAlarmStateCommand } from "@aws-sdk/client-cloudwatch";
 import { InvokeCommand } from "@aws-sdk/client-lambda";
 import { GetQueueUrlCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
+import type { AlertTest } from "../../lib/app/test-alert.ts";
 import type { RunView } from "../../lib/core/run.ts";
 import { mayDo, oneOf } from "./permissions.ts";
 import { SERVICE, STAGE } from "./project.ts";
@@ -24,14 +26,19 @@ const invoke = async ({ aws }: Stage, name: string, event: object): Promise<stri
   return answer;
 };
 
-const operate = async <Answer>(stage: Stage, method: "GET" | "POST", path: string): Promise<Answer> => {
-  const event = { method, path, ...(method === "POST" ? { body: "{}" } : {}) };
-  const { status, body } = JSON.parse(await invoke(stage, "operate", event)) as {
+const operate = async <Answer>(
+  stage: Stage,
+  method: "GET" | "POST",
+  path: string,
+  body: object = {},
+): Promise<Answer> => {
+  const event = { method, path, ...(method === "POST" ? { body: JSON.stringify(body) } : {}) };
+  const { status, body: text } = JSON.parse(await invoke(stage, "operate", event)) as {
     readonly status: number;
     readonly body: string;
   };
-  if (status >= 300) throw new Error(`operate answers ${method} ${path} with ${body}`);
-  return JSON.parse(body) as Answer;
+  if (status >= 300) throw new Error(`operate answers ${method} ${path} with ${text}`);
+  return JSON.parse(text) as Answer;
 };
 
 type RunAnswer = { readonly run: RunView };
@@ -62,7 +69,6 @@ const ASKED: typeof BY_SERVICES = [
   ["sqs:SendMessage", /^worker-vault$/, "wakes a run that waits, of which the pool has none"],
   ["dynamodb:BatchGetItem", /./, "with what the others of its statement do"],
   ["dynamodb:Query", /^(?:worker|watchdog|notifier)/, "the next of many retries, and alerts that wait"],
-  ["secretsmanager:GetSecretValue", /^notifier$/, "when there is something to tell"],
 ];
 
 const services = async ({ aws }: Stage, rights: readonly Right[]): Promise<void> => {
@@ -97,6 +103,15 @@ const deliverLate = async (stage: Stage, slotMs: number): Promise<void> => {
   await ends(stage, idAt(slotMs), "succeeded");
 };
 
+/** A real alarm, through SNS and the notifier, to the channel. */
+const alerted = async (stage: Stage): Promise<void> => {
+  const AlarmName = `${SERVICE}-${STAGE}-poison-messages`;
+  const quiet = { AlarmName, StateValue: "OK", StateReason: "a test begins" } as const;
+  await stage.aws.cloudWatch.send(new SetAlarmStateCommand(quiet));
+  const { ok, hops } = await operate<AlertTest>(stage, "POST", "/v1/alerts/test", { topic: "notify" });
+  if (!ok) throw new Error(`the test alarm reached nobody: ${JSON.stringify(hops)}`);
+};
+
 const checksOf = (
   stage: Stage,
   rights: readonly Right[],
@@ -123,6 +138,7 @@ const checksOf = (
     operate(stage, "GET", "/v1/runs?state=dead"),
     invoke(stage, "watchdog", {}),
     invoke(stage, "notifier", {}),
+    alerted(stage),
   ];
 };
 
