@@ -178,9 +178,7 @@ const sendAll = async (deps: WorkDeps, began: Began, { run, remembered, goOn }: 
   const fan = fanOutOf(visit.occurrence, run);
   if (fan === undefined) throw new Error("the run has a phase, and no list");
   const sender = { job: visit.job, occurrence: visit.occurrence, fan, run, checkpoint: goOn };
-  return phaseOf(run) === "again"
-    ? sendAgain(deps, began, sender)
-    : sendFirst(deps, began, sender, remembered);
+  return phaseOf(run) === "again" ? sendAgain(deps, sender) : sendFirst(deps, began, sender, remembered);
 };
 
 /**
@@ -221,17 +219,18 @@ const openIn = async (deps: WorkDeps, fan: FanOut, stride: number): Promise<(ind
   return (index) => open.has(index);
 };
 
-/** After a retry: the failed shards may start again, and all that are not done are sent. */
-const sendAgain = async (deps: WorkDeps, { holding }: Began, sender: Sender): Promise<void> => {
+/** After a retry: the failed shards may start again, and all that are not over are sent. */
+const sendAgain = async (deps: WorkDeps, sender: Sender): Promise<void> => {
   const { fan, run, job, occurrence } = sender;
   const seen = await readBuckets(deps, fan, openStrides(fan, undefined));
+  const epoch = Number(run["ep"]);
   const chosen = run["chosen"] instanceof Set ? run["chosen"] : undefined;
   const forgiven = await forgive(deps, seen, {
     fan,
-    fence: holding.fence,
+    epoch,
     isChosen: (index) => chosen === undefined || chosen.has(String(index)),
   });
-  await repeatSteps(deps, { job, occurrence, fan, epoch: Number(run["ep"]) }, forgiven);
+  await repeatSteps(deps, { job, occurrence, fan, epoch }, forgiven);
   const now = { nowMs: deps.clock.nowMs(), clockBoundMs: deps.timings.clockBoundMs };
   const open = shardsIn(forgiven, fan.total, now);
   const isFree = ({ state }: SeenShard): boolean => state.kind !== "running";
@@ -244,9 +243,9 @@ const forgive = async (
   seen: readonly SeenBucket[],
   {
     fan,
-    fence,
+    epoch,
     isChosen,
-  }: { readonly fan: FanOut; readonly fence: number; isChosen(index: number): boolean },
+  }: { readonly fan: FanOut; readonly epoch: number; isChosen(index: number): boolean },
 ): Promise<readonly SeenBucket[]> => {
   const after = [...seen];
   await eachAtOnce(seen.entries(), 16, async ([place, bucket]) => {
@@ -255,7 +254,7 @@ const forgive = async (
     );
     if (seats.length === 0) return;
     const at = { occurrence: fan.occurrence, plan: fan.plan, ...bucket };
-    const { item } = await repeated(() => deps.table.write(forgiveShards(at, seats, fence)));
+    const { item } = await repeated(() => deps.table.write(forgiveShards(at, seats, epoch)));
     after[place] = { ...bucket, item };
   });
   return after;

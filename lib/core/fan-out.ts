@@ -413,13 +413,13 @@ interface BucketAt {
 }
 
 /**
- * Failed shards of a bucket may start again. `fence` is that of the run's attempt that says so: an older one, which
- * lost its lease meanwhile, must not undo what has failed since.
+ * Failed shards of a bucket may start again, once in an attempt set. What has failed since stays so, whichever attempt
+ * of the set comes later: its bucket may be counted already, and a bucket counts once.
  */
-export const forgiveShards = (at: BucketAt, seats: readonly number[], fence: number): Write => ({
+export const forgiveShards = (at: BucketAt, seats: readonly number[], epoch: number): Write => ({
   key: bucketKey(at),
-  condition: any(absent("forgiver"), lessThan("forgiver", fence)),
-  changes: [deleteMembers("failed", ...seats.map(String)), set("forgiver", fence)],
+  condition: any(absent("forgiven"), lessThan("forgiven", epoch)),
+  changes: [deleteMembers("failed", ...seats.map(String)), set("forgiven", epoch)],
 });
 
 /** The run was stopped: no shard of this attempt set, or an earlier one, starts or keeps its lease. */

@@ -39,8 +39,8 @@ import type { Key } from "./write.ts";
  * badMonth badKey expiresAtS`. `tries`: the last attempts, each `{n, set?, piece?, startMs, tookMs, outcome, error?}`.
  * With shards also `ph` (phase), `plan` (fence of the list), `total`, `listed`, `sent`, `chosen`, `full` (strides),
  * `seen`, `seenAtMs`, `joinAtMs`.
- * BUCKET: `done`, `failed` (sets of seats), `least` (the attempt set from which on its shards may start), `forgiver`
- * (fence of the attempt that let failed ones start again), per seat in use `l#<seat>` = `{owner?, leaseUntilMs?, starts,
+ * BUCKET: `done`, `failed` (sets of seats), `least` (the attempt set from which on its shards may start), `forgiven`
+ * (the attempt set in which failed ones could start again), per seat in use `l#<seat>` = `{owner?, leaseUntilMs?, starts,
  * attempts?, crashes?, snoozes?, pieces?, dueAtMs?}`.
  * ALERT: `v alert atMs badMonth badKey expiresAtS`, and per channel `to#<channel>` = `{attempts, owner, nextAtMs,
  * toldAtMs, gaveUpAtMs, error, refused}`, the owner being the last attempt's.

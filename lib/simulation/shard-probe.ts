@@ -36,7 +36,7 @@ const bucketViolations = (job: JobDefinition, before: Item | undefined, after: I
     const [was, is] = [seatIn(before, seat), seatIn(after, seat)];
     violations.push(
       doneIn(before).has(seat) && !done.has(seat) ? `${name}: was done, and is not` : undefined,
-      failedSeatsIn(before).has(seat) && !failed.has(seat) && before?.["forgiver"] === after["forgiver"]
+      failedSeatsIn(before).has(seat) && !failed.has(seat) && before?.["forgiven"] === after["forgiven"]
         ? `${name}: had failed, and nobody forgave it`
         : undefined,
       done.has(seat) && failed.has(seat) ? `${name}: is done, and has failed` : undefined,

@@ -172,7 +172,7 @@ const writeFaults = faultsIn("lib/core/fan-out.ts", [
   ],
   [
     "what has failed since is forgiven",
-    '  condition: any(absent("forgiver"), lessThan("forgiver", fence)),\n',
+    '  condition: any(absent("forgiven"), lessThan("forgiven", epoch)),\n',
     "",
     "an attempt that lost its lease changes nothing",
   ],

@@ -161,6 +161,30 @@ test("an attempt that lost its lease does not forgive what has failed since", as
   expect(await stored()).toMatchObject({ st: "dead", reason: "1 of 2 shards failed" });
 });
 
+test("a shard that fails again before its retry was all sent stays failed, and its bucket is counted once", async () => {
+  const { env, operator, pointed, next, playAll, stored, handled } = await died(70, [3, 66]);
+  await operator.retry(pointed);
+  const message = env.lastSent();
+  const before = handled().length;
+  env.handle((request) => (indexIn(request) === 3 ? failure("no such host") : { kind: "returned" }));
+  env.meanwhile("write", onRun, async () => undefined);
+  // The attempt has sent both, and loses its lease before it can say so; meanwhile one of the two fails once more.
+  env.meanwhile("write", onRun, async () => {
+    await next();
+    env.handle(() => ({ kind: "returned" }));
+    await env.moveBy(120_000);
+    await env.work(message);
+  });
+  await next();
+  await playAll();
+  expect(
+    handled()
+      .slice(before)
+      .sort((a, b) => a - b),
+  ).toEqual([3, 66]);
+  expect(await stored()).toMatchObject({ st: "dead", ep: 2, reason: "1 of 70 shards failed" });
+});
+
 test("a run in its shards that is cancelled ends at once, and no shard of it starts any more", async () => {
   const { env, begin, next, operator, pointed, stored, playAll, handled } = make(
     { count: 3 },

@@ -158,9 +158,9 @@ describe("a shard whose message the queue refused", () => {
 describe("failed shards are forgiven", () => {
   judged(forgiveShards(bucket, [7], 9), [
     ["where nobody did so before", { failed: new Set(["7"]) }, true],
-    ["after an older attempt", { forgiver: 8 }, true],
-    ["not after the same one", { forgiver: 9 }, false],
-    ["not after a newer one", { forgiver: 10 }, false],
+    ["after an earlier attempt set", { forgiven: 8 }, true],
+    ["not twice in the same one", { forgiven: 9 }, false],
+    ["not after a later one", { forgiven: 10 }, false],
   ]);
 });
 
