@@ -6,6 +6,7 @@ import {
   type Delivery,
   deliveryIn,
   giveUp,
+  isClaimedBy,
   isSettled,
   markFailed,
   markTold,
@@ -249,9 +250,10 @@ const claimEach = async (
         leaseMs: LEASE_MS,
       }),
     );
-    if (answer.written) mine.push(errand);
-    else if (answer.item !== undefined && isSettled(deliveryIn(answer.item, name)))
-      settled.get(alert.id)?.add(name);
+    const { item } = answer;
+    const isMine = answer.written || (item !== undefined && isClaimedBy(item, { channel: name, owner }));
+    if (isMine) mine.push(errand);
+    else if (item !== undefined && isSettled(deliveryIn(item, name))) settled.get(alert.id)?.add(name);
     else return { mine, isFree: false };
   }
   return { mine, isFree: true };

@@ -147,6 +147,15 @@ export const claimDelivery = (claim: DeliveryClaim): Write => {
   };
 };
 
+/** Of a refused claim: its own first write refused it, whose answer was lost. */
+export const isClaimedBy = (
+  item: Item,
+  { channel, owner }: Pick<DeliveryClaim, "channel" | "owner">,
+): boolean => {
+  const value: unknown = item[deliveryAttribute(channel)];
+  return isRecord(value) && value["owner"] === owner;
+};
+
 /** The channel has taken it. Holds whoever claims by now: what is told is told. */
 export const markTold = (errand: Errand, nowMs: number): Write => ({
   key: alertKey(errand.id),

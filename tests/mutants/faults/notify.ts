@@ -41,8 +41,8 @@ const deliverFaults = faultsIn("lib/app/deliver.ts", [
   ],
   [
     "what another pass has claimed is sent all the same",
-    "    if (answer.written) mine.push(errand);\n",
-    "    if (answer.item !== undefined) mine.push(errand);\n",
+    "    if (isMine) mine.push(errand);\n",
+    "    if (isMine || item !== undefined) mine.push(errand);\n",
     AGAIN,
   ],
   [

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
 import { deliver } from "../../../lib/app/deliver.ts";
 import { ANY_ALERT, alertKey, WAITING_ALERTS } from "../../../lib/core/items.ts";
 import { set } from "../../../lib/core/write.ts";
+import type { Table } from "../../../lib/ports/table.ts";
 import { away, makeReceiver, onNotify, onPage, refusal, setupOutbox, taken } from "./setup.ts";
 
 const SECOND_MS = 1_000;
@@ -18,6 +20,20 @@ test("a stored alert is told once to each channel of its topic, and waits no mor
   expect(chat.heard).toEqual([["a"]]);
   expect(pager.heard).toEqual([]);
   expect((await outbox.item("a"))?.["badMonth"]).toBe("A#2026-10");
+});
+
+test("an alert whose claim was written by a call of which the answer was lost is told at once", async () => {
+  const chat = makeReceiver("chat");
+  const memory = memoryTable();
+  // The SDK makes a call again when it hears nothing: the second one meets what the first one wrote.
+  const write: Table["write"] = async (change) => {
+    await memory.write(change);
+    return memory.write(change);
+  };
+  const outbox = setupOutbox([onNotify(chat)], { table: { ...memory, write } });
+  await outbox.put("a");
+  await outbox.pass();
+  expect(chat.heard).toEqual([["a"]]);
 });
 
 test("a page is told to the pager and to the channels of notify", async () => {
