@@ -9,6 +9,12 @@ type DefinitionDeps = Pick<Deps, "table" | "clock" | "jobs">;
 /** Since when each subject's schedule has been as it is now; slots before that are nobody's business. */
 export type ScheduleSince = ReadonlyMap<string, number>;
 
+export interface SyncedDefinitions {
+  readonly since: ScheduleSince;
+  /** When each job had its schedule changed, came back or was removed last. */
+  readonly changed: ReadonlyMap<string, number>;
+}
+
 /** The part of a definition that decides when it fires. */
 export const scheduleText = (job: JobDefinition): string => {
   const { schedules, timezone, dst, startsAtMs, endsAtMs, stages } = job;
@@ -19,25 +25,33 @@ export const scheduleText = (job: JobDefinition): string => {
  * Brings the definitions in the table up to this deployment's manifest, and answers since when each schedule holds. A
  * new or changed schedule starts from the change; nothing else about a job moves it.
  */
-export const syncDefinitions = async (deps: DefinitionDeps): Promise<ScheduleSince> => {
+export const syncDefinitions = async (deps: DefinitionDeps): Promise<SyncedDefinitions> => {
   const { table, clock, jobs } = deps;
   const manifest = await table.get(MANIFEST_KEY, { consistent: true });
   const stored = new Map((await table.query(DEFINITION_RANGE)).map((item) => [String(item["sk"]), item]));
-  if (manifest?.["hash"] === jobs.hash) return sinceOf([...stored.values()]);
+  if (manifest?.["hash"] === jobs.hash) return instantsIn([...stored.values()]);
   const nowMs = clock.nowMs();
   for (const job of jobs.all) await storeDefinition(deps, job, stored.get(job.subject));
   const known = (subject: string) => jobs.bySubject(subject) !== undefined;
   for (const [subject, item] of stored) {
     if (known(subject) || item["removedAtMs"] !== undefined) continue;
     await noteOpenRuns(deps, subject);
-    await table.write({ key: definitionKey(subject), changes: [set("removedAtMs", nowMs)] });
+    await table.write({
+      key: definitionKey(subject),
+      changes: [set("removedAtMs", nowMs), set("changedAtMs", nowMs)],
+    });
   }
   await table.write({ key: MANIFEST_KEY, changes: [set("hash", jobs.hash), set("atMs", nowMs)] });
-  return sinceOf(await table.query(DEFINITION_RANGE));
+  return instantsIn(await table.query(DEFINITION_RANGE));
 };
 
-const sinceOf = (items: readonly Item[]): ScheduleSince =>
-  new Map(items.map((item) => [String(item["sk"]), Number(item["sinceMs"])]));
+const instantsIn = (items: readonly Item[]): SyncedDefinitions => {
+  const named = (name: "sinceMs" | "changedAtMs") =>
+    new Map(
+      items.flatMap((item) => (item[name] === undefined ? [] : [[String(item["sk"]), Number(item[name])]])),
+    );
+  return { since: named("sinceMs"), changed: named("changedAtMs") };
+};
 
 const storeDefinition = async (
   deps: DefinitionDeps,
@@ -47,8 +61,9 @@ const storeDefinition = async (
   const { table, clock } = deps;
   const schedule = scheduleText(job);
   const same = stored?.["schedule"] === schedule && stored["removedAtMs"] === undefined;
+  const changed = stored !== undefined && !same;
   // Slots of the old schedule are looked at no more, and one of them may have been claimed and not sent.
-  if (stored !== undefined && !same) await noteOpenRuns(deps, job.subject);
+  if (changed) await noteOpenRuns(deps, job.subject);
   await table.write({
     key: definitionKey(job.subject),
     changes: [
@@ -58,6 +73,7 @@ const storeDefinition = async (
       set("onUnknown", job.onUnknown),
       set("schedule", schedule),
       ...(same ? [] : [set("sinceMs", clock.nowMs())]),
+      ...(changed ? [set("changedAtMs", clock.nowMs())] : []),
       remove("removedAtMs"),
     ],
   });

@@ -17,6 +17,8 @@ export interface Pass {
   readonly until: Cursor;
   readonly nowMs: number;
   readonly since: ScheduleSince;
+  /** When each job had its schedule changed, came back or was removed last. */
+  readonly changed: ReadonlyMap<string, number>;
   readonly control: Item | undefined;
   /** What the pass has come across so far. */
   readonly sightings: Map<string, Sighting[]>;

@@ -17,6 +17,7 @@ import type { Deps } from "./deps.ts";
 import { eachInTurn } from "./each-in-turn.ts";
 import { keepHealth } from "./health.ts";
 import { keepPromise, look, type Promised, promisedIn } from "./looks.ts";
+import { noteOpenRuns } from "./open-runs.ts";
 import { type Cursor, type Pass, see } from "./pass.ts";
 import { endOrphan } from "./removed-jobs.ts";
 import { continueSeries } from "./series.ts";
@@ -29,7 +30,7 @@ import { lookAtDue } from "./watch-slots.ts";
  * two passes at once, or one that is repeated after a crash, do no harm. The first pass ever only sets the cursor.
  */
 export const watch = async (deps: Deps): Promise<void> => {
-  const since = await syncDefinitions(deps);
+  const { since, changed } = await syncDefinitions(deps);
   const nowMs = deps.clock.nowMs();
   const { firstLookMs, clockBoundMs } = deps.timings;
   const until = { slotsUntilMs: nowMs - firstLookMs, notesUntilMs: nowMs - clockBoundMs };
@@ -41,6 +42,7 @@ export const watch = async (deps: Deps): Promise<void> => {
     until,
     nowMs,
     since,
+    changed,
     control,
     sightings: new Map(),
     noted: new Set(),
@@ -49,6 +51,7 @@ export const watch = async (deps: Deps): Promise<void> => {
   const firing = deps.jobs.all.filter((job) => deps.jobs.firesHere(job));
   const agenda = makeAgendaPass(deps, pass);
   const failures = [
+    ...(await lookBackAtChanges(deps, pass)),
     ...(await eachInTurn(firing, (job) => lookAtSlots(deps, job, pass))),
     ...(await agenda.look()),
     ...(await lookAtNotes(deps, pass)),
@@ -83,6 +86,17 @@ const moveCursor = async ({ table }: Deps, from: Cursor, until: Cursor): Promise
     condition: equals("doneUntilMs", from.slotsUntilMs),
     changes: [set("doneUntilMs", until.slotsUntilMs), set("notesUntilMs", until.notesUntilMs)],
   });
+};
+
+/**
+ * Once more, when older code can no longer be at work: a dispatcher of the deployment before may have claimed a slot
+ * after the change was seen, and ended before its send. Nobody else looks at slots from before a change.
+ */
+const lookBackAtChanges = (deps: Deps, { changed, from, until }: Pass): Promise<readonly unknown[]> => {
+  const passed = [...changed].filter(
+    ([, changedMs]) => from.slotsUntilMs < changedMs && changedMs <= until.slotsUntilMs,
+  );
+  return eachInTurn(passed, ([subject]) => noteOpenRuns(deps, subject));
 };
 
 const lookAtSlots = async (deps: Deps, job: JobDefinition, pass: Pass): Promise<void> => {

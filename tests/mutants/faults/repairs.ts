@@ -108,8 +108,14 @@ const deadLetterFaults = faultsIn("lib/app/dead-letters.ts", [
 const watchFaults = faultsIn("lib/app/watch.ts", [
   [
     "the cursor moves before the pass has looked",
-    "  const failures = [\n    ...(await eachInTurn",
-    "  await moveCursor(deps, from, until);\n  const failures = [\n    ...(await eachInTurn",
+    "  const failures = [\n",
+    "  await moveCursor(deps, from, until);\n  const failures = [\n",
+    LOST,
+  ],
+  [
+    "what an old dispatcher claims after a deploy is looked at by nobody",
+    "    ...(await lookBackAtChanges(deps, pass)),\n",
+    "",
     LOST,
   ],
   ["the watchdog looks at no notes", "    ...(await lookAtNotes(deps, pass)),\n", "", LOST],

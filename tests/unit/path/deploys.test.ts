@@ -44,6 +44,50 @@ test.each(["skip", "allow"] as const)(
   },
 );
 
+test.each([
+  { after: "the schedule changed", changes: { schedules: ["0 3 * * *"] } },
+  { after: "its job was removed and came back", changes: undefined },
+])(
+  "a slot that an old dispatcher claims and does not send after $after is sent all the same",
+  async ({ changes }) => {
+    const before = setup({ now: "2026-10-24T21:39:00Z", jobs: [job()] });
+    await watch(before.deps);
+    await before.moveTo("2026-10-24T21:40:01Z");
+    const other = setup({
+      now: new Date(before.now()).toISOString(),
+      jobs: [definition({ name: "other" })],
+      table: before.table,
+      name: "between",
+    });
+    if (changes === undefined) await watch(other.deps);
+    const after = deployed(before, changes ?? {});
+    await watch(after.deps);
+    before.fail("send", "down");
+    await expect(before.deliver(SLOT, ["job"])).rejects.toThrow("down");
+    await watchFor(after, 10);
+    after.handle(() => ({ kind: "returned" }));
+    await after.work(after.lastSent());
+    expect(await after.run(at("job", SLOT))).toMatchObject({ st: "succeeded" });
+  },
+);
+
+test("a slot that an old dispatcher claims and does not send after its job was removed ends cancelled", async () => {
+  const before = setup({ now: "2026-10-24T21:39:00Z", jobs: [job()] });
+  await watch(before.deps);
+  await before.moveTo("2026-10-24T21:40:01Z");
+  const after = setup({
+    now: new Date(before.now()).toISOString(),
+    jobs: [definition({ name: "other" })],
+    table: before.table,
+    name: "new",
+  });
+  await watch(after.deps);
+  before.fail("send", "down");
+  await expect(before.deliver(SLOT, ["job"])).rejects.toThrow("down");
+  await watchFor(after, 10);
+  expect(await after.run(at("job", SLOT))).toMatchObject({ st: "cancelled", reason: "job removed" });
+});
+
 test("what waits or holds in the lock of a job that allows overlap from now on gets its record, and runs", async () => {
   const before = setup({ now: "2026-10-24T21:39:00Z", jobs: [job({ overlap: "queue" })] });
   await watch(before.deps);
