@@ -78,7 +78,11 @@ const jobFiles = ({ firstMs, secondMs }: Times): Files => ({
     `throw new TypeError("attempt " + attempt + " of it fails");`,
   ),
   "jobs/busy.ts": job(`overlap: "allow"`, `await opened("gate"); ${EFFECT}`),
-  "jobs/line.ts": job(`overlap: "queue"`, `await previous(); ${EFFECT}`),
+  // So long that a second run has to wait in line.
+  "jobs/line.ts": job(
+    `overlap: "queue"`,
+    `await new Promise((done) => setTimeout(done, 2_000)); await previous(); ${EFFECT}`,
+  ),
   "jobs/sealed.ts": job(
     `pool: "vault", retry: { retries: 0, crashes: 1 }, secrets: { KEY: "secretsmanager:${SERVICE}/{stage}/key" }`,
     `await effect(runId); return { length: process.env.KEY.length };`,

@@ -27,6 +27,7 @@ const { values } = parseArgs({
 });
 
 const HOURS_MS = 3_600_000;
+const MEMORY_MB = 256;
 
 const nameOf = ({ owner, statement: { Action, Resource } }: Right): string =>
   `${owner}: ${Action.join(", ")} on ${Resource.map((each) => each.slice(each.lastIndexOf(":") + 1)).join(", ")}`;
@@ -47,7 +48,8 @@ const makeCold = async ({ aws }: Stage, { owner }: Right, round: number): Promis
   await aws.lambda.send(
     new UpdateFunctionConfigurationCommand({
       FunctionName: `${SERVICE}-${STAGE}-belfry-${owner}`,
-      Description: `round ${round}`,
+      // A new size is a new process.
+      MemorySize: MEMORY_MB + round,
     }),
   );
 };
