@@ -21,7 +21,7 @@ import {
 } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { type Judgement, judgeHealth } from "../core/judge-health.ts";
-import { absent, type Item, set } from "../core/write.ts";
+import { absent, any, atMost, type Item, set } from "../core/write.ts";
 import { mutedUntilMs, pausedBy, pauseEntry } from "./control.ts";
 import type { Deps } from "./deps.ts";
 import { eachInTurn } from "./each-in-turn.ts";
@@ -116,13 +116,16 @@ const seenOf = async (deps: HealthDeps, look: Look, health: Health): Promise<See
   };
 };
 
-/** A pause that stands already, whoever made it, does as well. */
-const pauseJob = ({ table, clock }: HealthDeps, job: JobDefinition, reason: string): Promise<unknown> =>
-  table.write({
+/** A pause that stands already, whoever made it, does as well; one that is over by now does not. */
+const pauseJob = ({ table, clock }: HealthDeps, job: JobDefinition, reason: string): Promise<unknown> => {
+  const entry = pauseEntry(job);
+  const nowMs = clock.nowMs();
+  return table.write({
     key: controlKey(job.subject),
-    condition: absent(pauseEntry(job)),
-    changes: [set(pauseEntry(job), { sinceMs: clock.nowMs(), reason, byItself: true })],
+    condition: any(absent(entry), atMost([entry, "untilMs"], nowMs)),
+    changes: [set(entry, { sinceMs: nowMs, reason, byItself: true })],
   });
+};
 
 const count = (deps: HealthDeps, { subject, name }: JobDefinition, judged: Judgement): void => {
   const runIds = (facts: readonly Fact[]) => facts.map(({ slotKey }) => runIdOf({ subject, slotKey }));

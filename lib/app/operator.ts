@@ -9,7 +9,7 @@ import { isTrigger } from "../core/message.ts";
 import { isTerminal } from "../core/run.ts";
 import { type Item, remove, set } from "../core/write.ts";
 import { claimAndSend } from "./claims.ts";
-import { mutedUntilMs, muteEntry, pauseEntry, skipEntry } from "./control.ts";
+import { mutedUntilMs, muteEntry, pausedBy, pauseEntry, skipEntry } from "./control.ts";
 import type { Deps } from "./deps.ts";
 import { isLocked, mustFitInLine, release } from "./lock-keeper.ts";
 import { lookAt, noteAsk } from "./looks.ts";
@@ -187,7 +187,8 @@ export const pauseJob = async (
 /** @throws Conflict when the job is not paused */
 export const resumeJob = async (deps: OperatorDeps, job: JobDefinition): Promise<void> => {
   const control = await deps.table.get(controlKey(job.subject), { consistent: true });
-  if (control?.[pauseEntry(job)] === undefined) throw new Conflict("not_paused", `${job.name} is not paused`);
+  if (pausedBy(control, job, deps.clock.nowMs()) === undefined)
+    throw new Conflict("not_paused", `${job.name} is not paused`);
   await deps.table.write({ key: controlKey(job.subject), changes: [remove(pauseEntry(job))] });
 };
 

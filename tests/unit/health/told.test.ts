@@ -218,3 +218,16 @@ test("time-outs count like any failure, and a job that pauses itself says why, a
   await stack.playUntil("2027-03-01T13:30:00Z");
   expect(toldIn(stack).at(-1)).toBe("03-01T13:03 notify paused x8");
 });
+
+test("a job pauses itself although a pause of former days, which is over, stands in its control item", async () => {
+  const job = hourly({ alerts: alerts({ pauseAfter: 2 }) });
+  const stack = await started(job);
+  await pauseJob(stack.deps, job, { reason: "database moves", untilMs: msOf("2027-03-01T01:00:00Z") });
+  stack.handle(() => failure());
+  await stack.playUntil("2027-03-01T05:30:00Z");
+  expect(toldIn(stack)).toEqual(["03-01T01:03 notify failed x1", "03-01T02:03 notify paused x2"]);
+  expect(await stack.run(at("report", "2027-03-01T03:00:00Z"))).toMatchObject({
+    st: "skipped",
+    reason: "paused",
+  });
+});

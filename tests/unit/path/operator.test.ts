@@ -263,6 +263,13 @@ test("a run that ended badly is taken off the list once, and stays in the histor
   await expect(operator.dismiss(pointedAt("side"))).rejects.toMatchObject({ retryable: false });
 });
 
+test("a job whose pause has ended by itself is not paused, and cannot be resumed", async () => {
+  const { env, operator } = make();
+  await operator.pause(side, { reason: "holiday", untilMs: msOf(NOW) + 60_000 });
+  await env.moveBy(60_000);
+  await expect(operator.resume(side)).rejects.toMatchObject({ code: "not_paused" });
+});
+
 test("a pause, its end and a slot to skip are what the dispatcher reads", async () => {
   const { env, operator } = make();
   await operator.pause(side, { reason: "holiday" });
