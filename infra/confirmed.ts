@@ -46,14 +46,16 @@ const unconfirmed = async (
 
 /** A deploy has succeeded by then: what cannot be asked is said, and no failure of it. */
 export const warnOfUnconfirmed = async (options: {
-  readonly region: string;
+  /** Default: that of AWS_REGION, or of the profile. */
+  readonly region?: string;
   readonly deployment: Deployment;
   readonly alerts: AlertsConfig;
   readonly warn: (line: string) => void;
 }): Promise<void> => {
   const { region, deployment, alerts, warn } = options;
   try {
-    for (const line of await unconfirmed(new SNSClient({ region }), deployment, alerts)) warn(line);
+    const sns = new SNSClient(region === undefined ? {} : { region });
+    for (const line of await unconfirmed(sns, deployment, alerts)) warn(line);
   } catch (error) {
     warn(`whether e-mail addresses have confirmed could not be asked: ${messageOf(error)}`);
   }

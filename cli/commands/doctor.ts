@@ -31,9 +31,7 @@ const alertFindings = async (
 ): Promise<readonly Finding[]> => {
   const { warnOfUnconfirmed } = await import("../../infra/confirmed.ts");
   const texts = [...unheard(alerts, deployment.stage)];
-  const region = process.env["AWS_REGION"] ?? process.env["AWS_DEFAULT_REGION"];
-  if (region !== undefined)
-    await warnOfUnconfirmed({ region, deployment, alerts, warn: (line) => texts.push(line) });
+  await warnOfUnconfirmed({ deployment, alerts, warn: (line) => texts.push(line) });
   return findingsOf("alerts", texts, {
     level: "warning",
     well: "what goes wrong is told to somebody",
