@@ -49,7 +49,7 @@ interface Version {
   readonly stack: Stack;
 }
 
-interface Room {
+interface ControlDeps {
   readonly start: ControlStart;
   readonly host: Host;
   readonly clients: Clients;
@@ -57,7 +57,7 @@ interface Room {
   readonly ringing: () => readonly RingingAlarm[];
 }
 
-const versionOf = async ({ start, clients, host, ringing }: Room, build: Build): Promise<Version> => {
+const versionOf = async ({ start, clients, host, ringing }: ControlDeps, build: Build): Promise<Version> => {
   const manifest = readManifest(build.manifestFile);
   await Promise.all([
     ensureQueues(clients.sqs, start.endpoints.sqs, queueSpecs(manifest)),
@@ -99,7 +99,7 @@ const SENT: Measured = {
   name: "NumberOfMessagesSent",
 };
 
-const gaugeOf = ({ start, host, clients }: Room, { manifest }: Version) =>
+const gaugeOf = ({ start, host, clients }: ControlDeps, { manifest }: Version) =>
   startQueueGauge({
     sqs: clients.sqs,
     queues: watchedQueues(manifest).map(({ name, watched }) => ({
@@ -114,7 +114,7 @@ const gaugeOf = ({ start, host, clients }: Room, { manifest }: Version) =>
 
 /** The dead-letters function is fed by each pool's dead-letter queue, and by the events no dispatcher could take. */
 const deadLetterMappings = (
-  { start, host, clients }: Room,
+  { start, host, clients }: ControlDeps,
   { manifest, stack }: Version,
 ): readonly Mapping[] =>
   deadLetterQueues(manifest).map(({ name: queue, watched }) =>
@@ -136,7 +136,7 @@ const deadLetterMappings = (
     }),
   );
 
-const dispatcherInvoke = ({ start, host, clients }: Room, current: () => Version): AsyncInvoke =>
+const dispatcherInvoke = ({ start, host, clients }: ControlDeps, current: () => Version): AsyncInvoke =>
   makeAsyncInvoke({
     functionArn: functionArn("dispatcher"),
     handler: countingErrors({ kind: "dispatcher" }, host, (event: unknown, context: Invocation) =>
@@ -161,7 +161,7 @@ const dispatcherInvoke = ({ start, host, clients }: Room, current: () => Version
 const NOTIFIER_RETRY_WAITS_MS = [EMBEDDED_ALARM_MINUTE_MS, 2 * EMBEDDED_ALARM_MINUTE_MS];
 
 /** SNS invokes it, with as many tries. What is given up is no worse than what is left: the alarm rings on. */
-const notifierInvoke = ({ host }: Room, current: () => Version): AsyncInvoke =>
+const notifierInvoke = ({ host }: ControlDeps, current: () => Version): AsyncInvoke =>
   makeAsyncInvoke({
     functionArn: functionArn("notifier"),
     handler: (event: unknown) => current().stack.notifier(event),
@@ -174,7 +174,7 @@ const notifierInvoke = ({ host }: Room, current: () => Version): AsyncInvoke =>
   });
 
 const schedulerOf = (
-  { start: { strikes } }: Room,
+  { start: { strikes } }: ControlDeps,
   { manifest }: Version,
   dispatcher: AsyncInvoke,
   sinceMs: number = clock.nowMs(),
@@ -194,12 +194,12 @@ const schedulerOf = (
 const begin = async (start: ControlStart, host: Host): Promise<Running> => {
   if (host.server === undefined) throw new Error("no socket to listen on came with the start");
   let ringing: readonly RingingAlarm[] = [];
-  const room: Room = { start, host, clients: makeClients(start.endpoints), ringing: () => ringing };
-  let version = await versionOf(room, start.build);
-  const dispatcher = dispatcherInvoke(room, () => version);
-  const notifier = notifierInvoke(room, () => version);
-  let mappings = deadLetterMappings(room, version);
-  let scheduler = schedulerOf(room, version, dispatcher);
+  const deps: ControlDeps = { start, host, clients: makeClients(start.endpoints), ringing: () => ringing };
+  let version = await versionOf(deps, start.build);
+  const dispatcher = dispatcherInvoke(deps, () => version);
+  const notifier = notifierInvoke(deps, () => version);
+  let mappings = deadLetterMappings(deps, version);
+  let scheduler = schedulerOf(deps, version, dispatcher);
   const startWatching = (): readonly PassLoop[] => {
     const { stack } = version;
     const report = host.note;
@@ -209,7 +209,7 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
     ];
   };
   let watching = startWatching();
-  let gauge = gaugeOf(room, version);
+  let gauge = gaugeOf(deps, version);
   const operate = await serveOperate(
     createServer(),
     host.server,
@@ -219,16 +219,16 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
   return {
     reload: async (build) => {
       // All that can fail comes first: the old version goes on until the new one is complete.
-      const next = await versionOf(room, build);
+      const next = await versionOf(deps, build);
       await Promise.all(watching.map((loop) => loop.stop()));
       version = next;
-      scheduler = schedulerOf(room, version, dispatcher, scheduler.stop());
+      scheduler = schedulerOf(deps, version, dispatcher, scheduler.stop());
       // A pass at once: it renews the definitions in the table.
       watching = startWatching();
       await Promise.all(mappings.map((mapping) => mapping.stop()));
-      mappings = deadLetterMappings(room, version);
+      mappings = deadLetterMappings(deps, version);
       gauge.stop();
-      gauge = gaugeOf(room, version);
+      gauge = gaugeOf(deps, version);
     },
     alarms: async ({ ringing: now, events }) => {
       ringing = now;

@@ -34,13 +34,19 @@ export const feishu = (options: SignedChat): AlertChannel => ({ kind: "feishu", 
 
 /** A PagerDuty service, by its Events API v2 integration; what is well again is resolved. */
 export const pagerDuty = (
-  options: Named & { /** Of the integration key. */ readonly routingKey: string; readonly region?: "eu" },
+  options: Named & {
+    /** Of the integration key. */
+    readonly routingKey: string;
+    readonly region?: "eu";
+  },
 ): AlertChannel => ({ kind: "pagerduty", ...options });
 
 /** Any address that takes signed JSON; docs/alerts.md has its form and how to verify it. */
 export const webhook = (
   options: Named & {
-    /** Of the address. */ readonly url: string /** Of the signing key. */;
+    /** Of the address. */
+    readonly url: string;
+    /** Of the signing key. */
     readonly secret: string;
   },
 ): AlertChannel => ({ kind: "webhook", ...options });
