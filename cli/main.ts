@@ -10,6 +10,7 @@ import { addDismiss } from "./commands/dismiss.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addEjectExamples } from "./commands/eject-examples.ts";
 import { addEstimate } from "./commands/estimate.ts";
+import { addHeartbeat } from "./commands/heartbeat.ts";
 import { addList } from "./commands/list.ts";
 import { addMute, addUnmute } from "./commands/mute.ts";
 import { addNew } from "./commands/new.ts";
@@ -40,6 +41,7 @@ const VERBS = [
   addPause,
   addResume,
   addSkipNext,
+  addHeartbeat,
   addMute,
   addUnmute,
   addAlerts,

@@ -31,7 +31,10 @@ const timePairs = (run: RunView, zone: string): readonly Pair[] => [
   ...optional("next try", run.nextAttemptAt === undefined ? undefined : bothTexts(run.nextAttemptAt, zone)),
   ["finished", bothTexts(run.finishedAt, zone)],
   ...optional("took", run.durationMs === null ? undefined : spanText(run.durationMs)),
-  ...optional("late by", run.latenessMs === null ? undefined : spanText(run.latenessMs)),
+  ...optional(
+    "late by",
+    run.latenessMs === null || run.latenessMs < 0 ? undefined : spanText(run.latenessMs),
+  ),
 ];
 
 /** `2000 of 40000 (5 %)`; without a total, the count alone. */

@@ -1,5 +1,6 @@
 import type { JobDefinition } from "../lib/core/job.ts";
 import { type JobList, scheduleOfJob } from "../lib/core/job-list.ts";
+import { isMonitor } from "../lib/core/monitor.ts";
 import type { AwsExpression } from "../lib/core/schedule/aws-form.ts";
 import { schedulerInput } from "../lib/core/scheduler-event.ts";
 import { readInstant } from "../lib/core/time.ts";
@@ -108,7 +109,7 @@ const invokeRole = (
 const jobSchedules = ({ deployment, jobs, nowMs, most = MOST_SCHEDULES }: ScheduleFacts): Resources => {
   const resources: { [logicalId: string]: Resource } = {};
   const sharing: JobDefinition[] = [];
-  for (const job of jobs.all) {
+  for (const job of jobs.all.filter((one) => !isMonitor(one))) {
     const own = schedulesOf(job, deployment, { enabled: jobs.firesHere(job), nowMs });
     const fits = Object.keys(resources).length + Object.keys(own).length <= most;
     if (fits) Object.assign(resources, own);

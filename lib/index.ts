@@ -1,4 +1,4 @@
-import { type Job, markConfig, markJob, type Outcome } from "./core/authoring.ts";
+import { type Job, markConfig, markJob, markMonitor, type Outcome } from "./core/authoring.ts";
 import type { AlertChannel } from "./core/channel-helpers.ts";
 import type { Duration } from "./core/duration.ts";
 import type { Json } from "./core/json.ts";
@@ -111,14 +111,12 @@ export interface JobContext<Input = Json, OneShard = undefined> {
   continueLater(state?: unknown): Outcome;
 }
 
-/** A job's options; docs/jobs.md has them all with their defaults. */
-export interface JobOptions<Input, Output, Of extends Shards<Output> | undefined = undefined> {
+/** What every kind of job has. */
+interface CommonOptions {
   readonly name?: string;
   readonly description?: string;
   readonly owner?: string;
   readonly runbook?: string;
-  /** A cron text, `every(...)`, `at(...)`, or several, which are a union. None = runs by hand only. */
-  readonly schedule?: string | readonly string[];
   /** An IANA name such as `Asia/Shanghai`; one that does not exist does not compile. */
   readonly timezone?: TimeZone;
   readonly dst?: { readonly gap?: "skip" | "run-after"; readonly repeat?: "first" | "last" | "both" };
@@ -126,6 +124,30 @@ export interface JobOptions<Input, Output, Of extends Shards<Output> | undefined
   readonly startsAt?: string;
   /** First instant at which it fires no more. */
   readonly endsAt?: string;
+  readonly grace?: Duration;
+  readonly alerts?: AlertOptions;
+  /** Metrics and alarms in CloudWatch for this job alone; $1.20 a month. Default: those of the service count all jobs. */
+  readonly ownAlarms?: boolean;
+  readonly stages?: readonly string[];
+  /** Former names, the oldest first. */
+  readonly renamedFrom?: string | readonly string[];
+}
+
+/** A monitor's options; docs/monitors.md has them all with their defaults. */
+export interface MonitorOptions extends CommonOptions {
+  /** When the job runs, wherever that is: its pings are expected then. */
+  readonly schedule: string | readonly string[];
+  /** So long before its slot a ping counts for it. Default: half a period, at most an hour. */
+  readonly early?: Duration;
+  /** From a start to its end. Default: an hour. */
+  readonly endWithin?: Duration;
+}
+
+/** A job's options; docs/jobs.md has them all with their defaults. */
+export interface JobOptions<Input, Output, Of extends Shards<Output> | undefined = undefined>
+  extends CommonOptions {
+  /** A cron text, `every(...)`, `at(...)`, or several, which are a union. None = runs by hand only. */
+  readonly schedule?: string | readonly string[];
   readonly input?: Input;
   /** Any Standard Schema validator. Checks the input when the project is built and before each attempt. */
   readonly schema?: StandardSchema<Input, Output>;
@@ -142,11 +164,6 @@ export interface JobOptions<Input, Output, Of extends Shards<Output> | undefined
   readonly timeout?: Duration;
   readonly retry?: RetryOptions;
   readonly onUnknown?: "retry" | "park";
-  readonly grace?: Duration;
-  readonly alerts?: AlertOptions;
-  /** Metrics and alarms in CloudWatch for this job alone; $1.20 a month. Default: those of the service count all jobs. */
-  readonly ownAlarms?: boolean;
-  readonly stages?: readonly string[];
   readonly pool?: string;
   /** What the handler may do on AWS. */
   readonly permissions?: readonly Permission[];
@@ -154,8 +171,6 @@ export interface JobOptions<Input, Output, Of extends Shards<Output> | undefined
   readonly environment?: { readonly [variable: string]: string };
   /** Variables filled from `ssm:<parameter>` or `secretsmanager:<secret>` when a worker starts; locally from `.env`. */
   readonly secrets?: { readonly [variable: string]: string };
-  /** Former names, the oldest first. */
-  readonly renamedFrom?: string | readonly string[];
   /** Splits each run into so many parts, or into those that the function lists; `handler` is called for each. */
   readonly shards?: Of;
   /** At most so many shards of a run at once; default: as many as the pool takes. */
@@ -214,6 +229,12 @@ export const defineJob = <
 >(
   options: JobOptions<Input, Output, Of>,
 ): Job => markJob(options);
+
+/**
+ * The default export of a file in `jobs/`, for a job that runs elsewhere and pings: nothing here runs it, and a slot
+ * without a ping is missed. See docs/monitors.md.
+ */
+export const monitor = (options: MonitorOptions): Job => markMonitor(options);
 
 export interface ConfigOptions {
   /** Names of the deployments. */

@@ -3,8 +3,8 @@ import { parseSchedule, unionOf } from "../../lib/core/schedule/schedule.ts";
 import type { SlotSource } from "./due-slots.ts";
 import { STAGE } from "./resources.ts";
 
-const firesHere = ({ schedules, stages }: JobDefinition): boolean =>
-  schedules.length > 0 && (stages === undefined || stages.includes(STAGE));
+const firesHere = ({ monitor, schedules, stages }: JobDefinition): boolean =>
+  monitor === undefined && schedules.length > 0 && (stages === undefined || stages.includes(STAGE));
 
 const sourceOf = (job: JobDefinition): SlotSource => {
   const { dst, endsAtMs, schedules, startsAtMs, subject, timezone } = job;

@@ -1,5 +1,6 @@
 import { InvalidInput } from "../../lib/core/errors.ts";
 import type { JobDefinition, Manifest } from "../../lib/core/job.ts";
+import { isMonitor } from "../../lib/core/monitor.ts";
 
 const listed = (names: readonly string[]): string => names.join(", ");
 
@@ -9,6 +10,12 @@ const checkName = ({ jobs }: Manifest, name: string): void => {
     throw new InvalidInput("unknown_job", `there is no job "${name}"`, {
       field: "job",
       hint: `the project has ${listed(jobs.map((one) => one.name))}`,
+    });
+  }
+  if (isMonitor(job)) {
+    throw new InvalidInput("runs_elsewhere", `${name} is a monitor: there is nothing to simulate`, {
+      field: "job",
+      hint: "name jobs that run here",
     });
   }
   if (job.schedules.length > 0) return;
@@ -39,8 +46,10 @@ export const chooseJobs = (
   for (const name of names) checkName(manifest, name);
   const wanted = manifest.jobs.filter(({ name }) => names.length === 0 || names.includes(name));
   const chosen = wanted.filter(
-    ({ schedules, stages }) =>
-      schedules.length > 0 && (stage === undefined || stages === undefined || stages.includes(stage)),
+    ({ monitor, schedules, stages }) =>
+      monitor === undefined &&
+      schedules.length > 0 &&
+      (stage === undefined || stages === undefined || stages.includes(stage)),
   );
   if (chosen.length > 0) return chosen.map(anywhere);
   throw new InvalidInput("no_schedule", "none of the jobs has a schedule that fires there", { field: "job" });

@@ -1,9 +1,10 @@
 import { writeSync } from "node:fs";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
-import { isJob } from "../../lib/core/authoring.ts";
+import { isJob, isMarkedMonitor } from "../../lib/core/authoring.ts";
 import { checkJob } from "../../lib/core/job-options.ts";
 import { errorFacts } from "../../lib/core/json-safe.ts";
+import { checkMonitor } from "../../lib/core/monitor-options.ts";
 import { checkConfig } from "../../lib/core/project-config.ts";
 import type { Fault } from "../../lib/core/read-options.ts";
 import { checkInput, isStandardSchema } from "../../lib/core/standard-schema.ts";
@@ -21,7 +22,8 @@ const jobFinding = async (exported: unknown, stem: string): Promise<Finding> => 
     return faults([
       { message: "the default export was not made by defineJob", hint: "export default defineJob({ ... })" },
     ]);
-  const checked = checkJob(exported.options, stem);
+  const check = isMarkedMonitor(exported) ? checkMonitor : checkJob;
+  const checked = check(exported.options, stem);
   const inputFaults = await faultsOfInput(exported.options);
   const all = [...(checked.ok ? [] : checked.faults), ...inputFaults];
   return checked.ok && all.length === 0 ? { kind: "job", definition: checked.value } : faults(all);

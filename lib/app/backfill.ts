@@ -2,6 +2,7 @@ import { Conflict, InvalidInput } from "../core/errors.ts";
 import { slotKeyOf } from "../core/identity.ts";
 import { CONTROL_KEY, RETENTION_MS, runRange, slotKeyInSortKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
+import { mustRunHere } from "../core/monitor.ts";
 import type { NewSeries, Series } from "../core/series.ts";
 import { shortIsoOf } from "../core/time.ts";
 import type { Item } from "../core/write.ts";
@@ -61,6 +62,7 @@ const untilMsOf = ({ clock, timings }: SeriesDeps, toMs: number): number =>
 
 /** @throws InvalidInput, naming the field */
 const slotsOf = (deps: SeriesDeps, { job, fromMs, toMs }: BackfillRequest): readonly number[] => {
+  mustRunHere(job);
   const schedule = deps.jobs.scheduleOf(job);
   if (schedule === undefined) {
     throw refuse("no_schedule", `${job.name} has no schedule, so it has no slots`, "job", "run it by hand");

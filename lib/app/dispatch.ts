@@ -3,6 +3,7 @@ import { automationIdIn, runIdOf, slotKeyOf } from "../core/identity.ts";
 import { CONTROL_KEY, OLDEST_DELIVERY_MS } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { type Mark, markAbsent } from "../core/marks.ts";
+import { isMonitor } from "../core/monitor.ts";
 import { parseSchedulerEvent } from "../core/scheduler-event.ts";
 import { shortIsoOf } from "../core/time.ts";
 import type { Item } from "../core/write.ts";
@@ -87,7 +88,7 @@ const isExpected = (
   { job, schedule }: Subject,
   { slotMs, isTick }: Delivery,
 ): boolean => {
-  if (schedule?.has(slotMs) === true) return true;
+  if (!isMonitor(job) && schedule?.has(slotMs) === true) return true;
   if (!isTick && jobs.scheduleOf(job)?.aws.kind !== "superset") {
     journal.notice("warn", "off-schedule-event", { job: job.name, slot: shortIsoOf(slotMs) });
   }

@@ -118,7 +118,11 @@ const lookAtQueued = async (deps: LookDeps, open: OpenRun): Promise<void> => {
 };
 
 /** At the latest when the run would be late, or overrun: then it is told. */
-const lookAgain = (deps: LookDeps, { job, occurrence, run }: OpenRun, atMs: number): Promise<void> => {
+export const lookAgain = (
+  deps: Pick<LookDeps, "table" | "clock" | "timings">,
+  { job, occurrence, run }: OpenRun,
+  atMs: number,
+): Promise<void> => {
   const fact = factOf(occurrence, run, { fires: true, clockBoundMs: deps.timings.clockBoundMs });
   const dueMs = judgedAtMs(job, fact);
   const isAhead = dueMs !== undefined && dueMs > deps.clock.nowMs();

@@ -6,6 +6,7 @@ import type { JobDefinition } from "../core/job.ts";
 import { type Holder, holdersOf, type Waiter, waitersOf } from "../core/lock.ts";
 import { askToStop, dismiss, markCancelled, reopen } from "../core/marks.ts";
 import { isTrigger } from "../core/message.ts";
+import { mustRunHere } from "../core/monitor.ts";
 import { isTerminal } from "../core/run.ts";
 import { type Item, remove, set } from "../core/write.ts";
 import { claimAndSend } from "./claims.ts";
@@ -61,6 +62,7 @@ export const retryRun = async (
   { job, occurrence }: Pointed,
   shards?: readonly string[],
 ): Promise<void> => {
+  mustRunHere(job);
   const run = await deps.table.get(runKey(occurrence), { consistent: true });
   const state = String(run?.["st"] ?? "queued");
   const epoch = Number(run?.["ep"] ?? 1);
@@ -110,6 +112,7 @@ export const cancelRun = async (
   { job, occurrence }: Pointed,
   reason: string,
 ): Promise<CancelOutcome> => {
+  mustRunHere(job);
   const run = await deps.table.get(runKey(occurrence), { consistent: true });
   const nowMs = deps.clock.nowMs();
   const epoch = Number(run?.["ep"] ?? 1);

@@ -1,6 +1,7 @@
 import { Conflict } from "../core/errors.ts";
 import { RETENTION_MS } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
+import { mustRunHere } from "../core/monitor.ts";
 import { AT_END, type NewSeries, type Series } from "../core/series.ts";
 import { isoOf } from "../core/time.ts";
 import { beginSeries, checkParallel, mostParallel, takeUpSeries } from "./begin-series.ts";
@@ -31,6 +32,7 @@ export const retryDead = async (
   job: JobDefinition,
   parallel = Math.min(DEFAULT_PARALLEL, mostParallel(deps, job)),
 ): Promise<Series | undefined> => {
+  mustRunHere(job);
   checkParallel(deps, job, parallel);
   const name = { subject: job.subject, kind: "retry" } as const;
   const going = await readSeries(deps, name);

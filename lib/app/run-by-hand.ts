@@ -3,6 +3,7 @@ import { CONTROL_KEY, lockKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import type { Json } from "../core/json.ts";
 import { holdersOf, waitersOf } from "../core/lock.ts";
+import { mustRunHere } from "../core/monitor.ts";
 import { isTerminal } from "../core/run.ts";
 import { claim } from "../core/transitions.ts";
 import { claimAndSend } from "./claims.ts";
@@ -29,12 +30,13 @@ export type RunByHandAnswer =
 /**
  * Asks for a run now. It has its record before its message, so that nothing about it can be lost. Where the job does
  * not allow overlap it waits in line, and never makes a slot skip.
- * @throws Conflict (`queue_full`) when too many wait in that line already
+ * @throws Conflict (`queue_full`) when too many wait in that line already, (`runs_elsewhere`) for a monitor
  */
 export const makeRunByHand =
   (deps: RunByHandDeps) =>
   async (request: RunByHandRequest): Promise<RunByHandAnswer> => {
     const { job, slotMs } = request;
+    mustRunHere(job);
     const nowMs = deps.clock.nowMs();
     const slotKey =
       slotMs === undefined ? manualSlotKey(nowMs, suffixOf(deps.random.token())) : slotKeyOf(slotMs);

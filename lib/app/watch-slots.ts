@@ -3,6 +3,7 @@ import { runKey, slotKeyInSortKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import { markAbsent } from "../core/marks.ts";
 import { slotsToCatchUp } from "../core/misfire.ts";
+import { isMonitor, pingDueMs } from "../core/monitor.ts";
 import { isTerminal } from "../core/run.ts";
 import { shortIsoOf } from "../core/time.ts";
 import { claim } from "../core/transitions.ts";
@@ -11,8 +12,9 @@ import { claimAndSend } from "./claims.ts";
 import type { Deps } from "./deps.ts";
 import { eachInTurn } from "./each-in-turn.ts";
 import { catchesUpInLine, isLocked, listedInLock } from "./lock-keeper.ts";
-import { look, noteAsk } from "./looks.ts";
+import { look, lookAt, noteAsk, type OpenRun } from "./looks.ts";
 import { type Pass, see } from "./pass.ts";
+import { endSilentRun } from "./silent-runs.ts";
 import type { Subject } from "./subjects.ts";
 
 /** So many missed slots in a row have a record each; more share one. */
@@ -79,10 +81,26 @@ const lookAtSubject = async (
       if (!isInRange(slotMs) && !strays.includes(slotMs)) missing.push(slotMs);
       continue;
     }
-    see(pass, occurrence, run);
-    if (!isTerminal(String(run?.["st"]))) await look(deps, { job, occurrence, run });
+    await lookAtRecorded(deps, pass, { job, occurrence, run });
   }
   await mendMissing(deps, subject, { pass, slots, missing });
+};
+
+/** A record, or a claim. What a monitor told is judged as it is after the look: nobody else ends its run. */
+const lookAtRecorded = async (deps: Deps, pass: Pass, { job, occurrence, run }: OpenRun): Promise<void> => {
+  if (isMonitor(job) && run !== undefined) {
+    see(pass, occurrence, await endSilentRun(deps, { job, occurrence, run }));
+    return;
+  }
+  see(pass, occurrence, run);
+  if (!isTerminal(String(run?.["st"]))) await look(deps, { job, occurrence, run });
+};
+
+/** A monitor's slot that somebody noted for a look: without a ping by now it is missed. */
+export const lookAtMonitor = (deps: Deps, pass: Pass, subject: Subject, open: OpenRun): Promise<void> => {
+  if (open.run?.["st"] !== undefined) return lookAtRecorded(deps, pass, open);
+  const slots = [slotMsOf(open.occurrence.slotKey)];
+  return mendMissing(deps, subject, { pass, slots, missing: slots });
 };
 
 /** Does one of these records stand for the slot too? So it is when a pass is repeated that has recorded a range. */
@@ -133,9 +151,14 @@ const mendMissing = async (deps: Deps, subject: Subject, all: Missing): Promise<
       await markAll(deps, job, { pass, slots: row, state: "skipped", reason });
     }
   }
-  const missed = new Set(wanted.filter((slotMs) => !toRun.has(slotMs)));
+  const awaited = new Set(wanted.filter((slotMs) => isMonitor(job) && pingDueMs(job, slotMs) > pass.nowMs));
+  for (const slotMs of awaited) {
+    await lookAt(deps, { subject: job.subject, slotKey: slotKeyOf(slotMs) }, { atMs: slotMs + job.graceMs });
+  }
+  const missed = new Set(wanted.filter((slotMs) => !toRun.has(slotMs) && !awaited.has(slotMs)));
+  const reason = isMonitor(job) ? "no ping came in time" : "nothing dispatched it in time";
   for (const row of inARow(slots, missed)) {
-    await markAll(deps, job, { pass, slots: row, state: "missed", reason: "nothing dispatched it in time" });
+    await markAll(deps, job, { pass, slots: row, state: "missed", reason });
   }
   for (const slotMs of toRun) await catchUp(deps, job, pass, slotMs);
 };

@@ -9,6 +9,7 @@ import {
   runKey,
 } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
+import { isMonitor } from "../core/monitor.ts";
 import { absent, equals, type Item, set } from "../core/write.ts";
 import { lastPassMs, noteFailedPass, tellOfAbsence } from "./absence.ts";
 import { makeAgendaPass } from "./agenda.ts";
@@ -22,7 +23,7 @@ import { type Cursor, type Pass, see } from "./pass.ts";
 import { endOrphan } from "./removed-jobs.ts";
 import { continueSeries } from "./series.ts";
 import { type Subject, subjectOfJob, subjectsNamed } from "./subjects.ts";
-import { lookAtDue } from "./watch-slots.ts";
+import { lookAtDue, lookAtMonitor } from "./watch-slots.ts";
 
 /**
  * One pass of the watchdog: compares the slots that the definitions expect with the records, from where the last pass
@@ -130,11 +131,13 @@ const lookAtNotes = async (deps: Deps, pass: Pass): Promise<readonly unknown[]> 
     ]),
   );
   return eachInTurn(noted.values(), async ({ occurrence, promised }) => {
-    const job = subjects.get(occurrence.subject)?.job;
+    const subject = subjects.get(occurrence.subject);
+    const job = subject?.job;
     const { pk, sk } = runKey(occurrence);
     const run = runs.get(`${pk}/${sk}`);
     await keepPromise(deps, { occurrence, run }, promised);
-    if (job === undefined) return endOrphan(deps, { occurrence, run });
+    if (subject === undefined || job === undefined) return endOrphan(deps, { occurrence, run });
+    if (isMonitor(job)) return lookAtMonitor(deps, pass, subject, { job, occurrence, run });
     if (run?.["st"] !== undefined) see(pass, occurrence, run);
     const isListed = await look(deps, { job, occurrence, run });
     if (run?.["st"] === undefined && isListed) see(pass, occurrence, run);

@@ -1,6 +1,7 @@
 import { makeInspect } from "../app/inspect.ts";
 import { makeListAlerts } from "../app/list-alerts.ts";
 import { makeOperator } from "../app/operator.ts";
+import { makePing } from "../app/ping.ts";
 import { makeRunByHand } from "../app/run-by-hand.ts";
 import { makeSeriesActs } from "../app/series-acts.ts";
 import { makeTestAlert } from "../app/test-alert.ts";
@@ -45,6 +46,7 @@ export const operateApp = (
     inspect: makeInspect(deps),
     runByHand: makeRunByHand(deps),
     operator: makeOperator(deps),
+    ping: makePing(deps),
     series: makeSeriesActs(deps),
     listAlerts: makeListAlerts(deps),
     testAlert: makeTestAlert({ ...deps, bell: bell ?? deployedBell(config, manifest) }),

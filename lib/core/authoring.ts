@@ -6,11 +6,12 @@ import type { Json } from "./json.ts";
  * has one, the process that reads the bundle another, so `instanceof` would not do.
  */
 const JOB = Symbol.for("belfry.job");
+const MONITOR = Symbol.for("belfry.monitor");
 const CONFIG = Symbol.for("belfry.config");
 const THROWN = Symbol.for("belfry.thrown");
 const OUTCOME = Symbol.for("belfry.outcome");
 
-/** What `defineJob` returns: the options as given. They are checked when the project is built. */
+/** What `defineJob` and `monitor` return: the options as given. They are checked when the project is built. */
 export interface Job {
   readonly options: object;
 }
@@ -19,6 +20,9 @@ const marked = (value: unknown, mark: symbol): value is { readonly [mark: symbol
   typeof value === "object" && value !== null && mark in value;
 
 export const markJob = (options: object): Job => Object.freeze({ [JOB]: 1, options });
+export const markMonitor = (options: object): Job => Object.freeze({ [JOB]: 1, [MONITOR]: 1, options });
+/** Of what is a job: does it run elsewhere? */
+export const isMarkedMonitor = (value: Job): boolean => marked(value, MONITOR);
 export const isJob = (value: unknown): value is Job => marked(value, JOB);
 
 export const markConfig = <C extends object>(config: C): { readonly config: C } =>

@@ -1,5 +1,6 @@
 import { isManualKey, type Occurrence, slotMsOf } from "./identity.ts";
 import type { JobDefinition } from "./job.ts";
+import { isMonitor } from "./monitor.ts";
 import { isTerminal, RUN_STATES, type RunState } from "./run.ts";
 import { type Item, isMap } from "./write.ts";
 
@@ -132,9 +133,9 @@ export const startedLate = ({ graceMs }: JobDefinition, fact: Fact): boolean =>
 
 export type TroubleKind = "late" | "stuck" | "overrun" | "parked";
 
-/** Its worker gives no sign of life. */
-export const isStuck = (fact: Fact, nowMs: number): boolean =>
-  fact.leaseOverMs !== undefined && fact.leaseOverMs < nowMs;
+/** Its worker gives no sign of life; what runs elsewhere has none. */
+export const isStuck = (job: JobDefinition, fact: Fact, nowMs: number): boolean =>
+  !isMonitor(job) && fact.leaseOverMs !== undefined && fact.leaseOverMs < nowMs;
 
 /** What is the matter with a run that is not over. */
 export const troublesOf = (job: JobDefinition, fact: Fact, nowMs: number): readonly TroubleKind[] => {
@@ -143,7 +144,7 @@ export const troublesOf = (job: JobDefinition, fact: Fact, nowMs: number): reado
   const atMs = judgedAtMs(job, fact);
   const isTooLong = atMs !== undefined && atMs <= nowMs;
   const tooLong: TroubleKind = fact.startedAtMs === undefined ? "late" : "overrun";
-  return [...(isStuck(fact, nowMs) ? (["stuck"] as const) : []), ...(isTooLong ? [tooLong] : [])];
+  return [...(isStuck(job, fact, nowMs) ? (["stuck"] as const) : []), ...(isTooLong ? [tooLong] : [])];
 };
 
 /** Is there anything in it that a healthy job's watchdog would have to think about? */

@@ -142,10 +142,10 @@ export const lateStarts = ({ job, before, seen, troubles }: Turn): readonly Fact
 };
 
 /** Runs whose worker was gone, and that were sent again and are over by the time they are judged. */
-export const lostWorkers = ({ before, seen, troubles }: Turn): readonly Fact[] => {
+export const lostWorkers = ({ job, before, seen, troubles }: Turn): readonly Fact[] => {
   const inTrouble = new Set([...before.troubles, ...troubles].map(({ slotKey }) => slotKey));
   const isNews = (fact: Fact) => !inTrouble.has(fact.slotKey) && !before.noted.includes(keyOf("stuck", fact));
-  return seen.fresh.filter((fact) => isStuck(fact, seen.nowMs) && isNews(fact));
+  return seen.fresh.filter((fact) => isStuck(job, fact, seen.nowMs) && isNews(fact));
 };
 
 /** What is over by the time it is seen: told, and nothing to recover from. */

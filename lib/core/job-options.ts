@@ -39,7 +39,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, readInstant } from "./time.ts";
 
 export const NAME_HINT = "a name is a-z, 0-9 and -, begins with a letter and has at most 48 characters";
 
-const name = matching(NAME_PATTERN, NAME_HINT);
+export const name = matching(NAME_PATTERN, NAME_HINT);
 const wait = duration({
   maxMs: 11 * HOUR_MS,
   why: "a queue can hide a message for twelve hours, its run included",
@@ -140,7 +140,7 @@ const tolerance: Reader<Tolerance> = (value, place) => {
   return place.fault("this is neither a number nor a share", "toleratedFailures: 10, or '2 %'");
 };
 
-const timezone: Reader<string> = (value, place) => {
+export const timezone: Reader<string> = (value, place) => {
   const zone = text(value, place);
   return zone === undefined ? undefined : noted(place, () => parseZone(zone).name);
 };
@@ -148,17 +148,33 @@ const timezone: Reader<string> = (value, place) => {
 /** What later versions bring; named here so that whoever tries them hears "not yet", not "no such option". */
 const LATER = ["except"];
 
+const timingOptions = {
+  schedule: oneOrMore(text),
+  timezone,
+  dst: record({ gap: choice(["skip", "run-after"]), repeat: choice(["first", "last", "both"]) }),
+  startsAt: text,
+  endsAt: text,
+};
+const timingRecord = record(timingOptions);
+type TimingOptions = NonNullable<ReturnType<typeof timingRecord>>;
+
+/** What every kind of job has: who it is, when its slots are, and what is told of it. */
+export const COMMON_OPTIONS = {
+  name,
+  description: text,
+  owner: text,
+  runbook: text,
+  ...timingOptions,
+  grace: duration({ maxMs: DAY_MS, why: "silence of a day is not to be overlooked" }),
+  alerts,
+  ownAlarms: flag,
+  stages: listOf(name),
+  renamedFrom: oneOrMore(name),
+};
+
 const options = record(
   {
-    name,
-    description: text,
-    owner: text,
-    runbook: text,
-    schedule: oneOrMore(text),
-    timezone,
-    dst: record({ gap: choice(["skip", "run-after"]), repeat: choice(["first", "last", "both"]) }),
-    startsAt: text,
-    endsAt: text,
+    ...COMMON_OPTIONS,
     input,
     schema,
     overlap,
@@ -170,15 +186,10 @@ const options = record(
     }),
     retry,
     onUnknown: choice(["retry", "park"]),
-    grace: duration({ maxMs: DAY_MS, why: "silence of a day is not to be overlooked" }),
-    alerts,
-    ownAlarms: flag,
-    stages: listOf(name),
     pool: name,
     permissions,
     environment,
     secrets,
-    renamedFrom: oneOrMore(name),
     shards,
     maxInFlight: number({ min: 1, max: MAX_SHARDS, whole: true }),
     toleratedFailures: tolerance,
@@ -258,7 +269,8 @@ interface Timing {
   readonly schedules: readonly Schedule[];
 }
 
-const timingOf = (read: Options, place: Place): Timing => {
+/** The schedules that the options describe; notes what is wrong with them. */
+export const timingOf = (read: TimingOptions, place: Place): Timing => {
   const zone = read.timezone ?? DEFAULTS.timezone;
   const dst = { gap: read.dst?.gap ?? "skip", repeat: read.dst?.repeat ?? "first" } as const;
   const startsAtMs = instantOf(read.startsAt, zone, place.inner("startsAt"));

@@ -42,6 +42,13 @@ export interface JobDefinition extends JobNeeds {
   readonly pool: string;
   /** Absent = a run is one piece of work. */
   readonly shards?: ShardsDefinition;
+  /** It runs elsewhere, and pings tell of its runs; absent = it runs here. */
+  readonly monitor?: {
+    /** From a start to its end. */
+    readonly endWithinMs: number;
+    /** So long before its slot a ping counts for it; absent = half a period, at most an hour. */
+    readonly earlyMs?: number;
+  };
 }
 
 /** How a run is split, and what becomes of its parts. */

@@ -2,8 +2,8 @@ import { InvalidInput } from "./errors.ts";
 import { isManualKey, isSlotKey, slotMsOf } from "./identity.ts";
 import { isRecord, type Json } from "./json.ts";
 
-/** What made the occurrence: its schedule, the watchdog in the schedule's place, a person, or a backfill. */
-export const TRIGGERS = ["schedule", "watchdog", "manual", "backfill"] as const;
+/** What made the occurrence: its schedule, the watchdog in the schedule's place, a person, a backfill, or a monitor's ping. */
+export const TRIGGERS = ["schedule", "watchdog", "manual", "backfill", "ping"] as const;
 export type Trigger = (typeof TRIGGERS)[number];
 
 /** "Somebody please look at this run." Any number of them, early, late or twice, is harmless. */

@@ -54,6 +54,7 @@ export type NoticeCode =
   | "alert-not-told"
   | "alert-given-up"
   | "alert-untold"
+  | "ping"
   | "series-stopped"
   | "automation-unreadable";
 

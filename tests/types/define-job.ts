@@ -8,6 +8,7 @@ import {
   every,
   type JobContext,
   type Json,
+  monitor,
   PermanentError,
   RetryAfter,
   type Shard,
@@ -131,3 +132,12 @@ defineConfig({ stages: ["dev"], pools: { slow: { memory: 512, concurrency: 2 } }
 defineConfig({ pools: { slow: { memory: "512 MB" } } });
 // @ts-expect-error an option that does not exist
 defineConfig({ stage: ["dev"] });
+
+// A monitor has a schedule and no handler; nothing here runs it, so nothing says how.
+monitor({ schedule: "0 2 * * *", timezone: "Asia/Shanghai", early: "10 minutes", endWithin: "3 hours" });
+// @ts-expect-error without a schedule no ping is expected
+monitor({ owner: "team-a" });
+// @ts-expect-error it runs elsewhere
+monitor({ schedule: "0 2 * * *", handler: () => undefined });
+// @ts-expect-error it runs elsewhere
+monitor({ schedule: "0 2 * * *", retry: { retries: 1 } });

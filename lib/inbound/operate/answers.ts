@@ -93,6 +93,12 @@ export interface JobActAnswer {
   readonly slot?: string;
 }
 
+/** `POST /v1/jobs/:job/heartbeat`: the run that the ping counts for, as it is afterwards. */
+export interface HeartbeatAnswer extends RunAnswer {
+  /** The run's record said so already. */
+  readonly duplicate: boolean;
+}
+
 /** `POST /v1/jobs/:job/backfill` with `dryRun`, 200: nothing was written. */
 export interface BackfillPlanAnswer extends BackfillPlan {
   readonly dryRun: true;

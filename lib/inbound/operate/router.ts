@@ -2,6 +2,7 @@ import { type Context, Hono } from "hono";
 import { slotRefusal } from "../../app/check-slot.ts";
 import type { Inspect } from "../../app/inspect.ts";
 import type { Operator } from "../../app/operator.ts";
+import type { SendPing } from "../../app/ping.ts";
 import { previewJob } from "../../app/preview-job.ts";
 import type { RunByHandAnswer, RunByHandRequest } from "../../app/run-by-hand.ts";
 import type { SeriesActs } from "../../app/series-acts.ts";
@@ -10,6 +11,7 @@ import { runIdOf, slotKeyOf } from "../../core/identity.ts";
 import type { JobDefinition } from "../../core/job.ts";
 import type { JobList } from "../../core/job-list.ts";
 import type { Json } from "../../core/json.ts";
+import { mustRunHere } from "../../core/monitor.ts";
 import { isTerminal, type RunView } from "../../core/run.ts";
 import { shortIsoOf } from "../../core/time.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -21,6 +23,7 @@ import type {
   DefinitionsAnswer,
   DryRunAnswer,
   FlipsAnswer,
+  HeartbeatAnswer,
   JobsAnswer,
   RunAnswer,
   RunsAnswer,
@@ -30,6 +33,7 @@ import { answerError } from "./problems.ts";
 import {
   checked,
   FLIPS_QUERY,
+  HEARTBEAT_REQUEST,
   JOB_RUN_QUERY,
   NEXT_QUERY,
   RUN_QUERY,
@@ -43,6 +47,7 @@ export interface OperateDeps extends AlertDeps, AlarmDeps {
   readonly inspect: Inspect;
   readonly runByHand: (request: RunByHandRequest) => Promise<RunByHandAnswer>;
   readonly operator: Operator;
+  readonly ping: SendPing;
   readonly series: SeriesActs;
   readonly jobs: JobList;
   readonly clock: Clock;
@@ -88,6 +93,7 @@ const makeRunRequest = ({ inspect, runByHand, jobs, clock }: OperateDeps) => {
 
   return async (context: Context, name: string): Promise<Response> => {
     const job = inspect.job(name);
+    mustRunHere(job);
     const request = checked(RUN_REQUEST, await bodyOf(context));
     const slotMs = slotOf(job, request.slot);
     if (request.dryRun === true) return context.json(await dryRun(job, slotMs, request.input));
@@ -152,6 +158,23 @@ const addJobRoutes = (app: Hono, deps: OperateDeps): void => {
     const { limit } = checked(FLIPS_QUERY, context.req.query());
     const flips = await inspect.listFlips(job, limit ?? DEFAULT_LIMIT);
     return context.json({ flips, timezone: job.timezone } satisfies FlipsAnswer);
+  });
+
+  app.post("/v1/jobs/:job/heartbeat", async (context) => {
+    const job = inspect.job(context.req.param("job"));
+    const { signal, slot, message, durationMs } = checked(HEARTBEAT_REQUEST, await bodyOf(context));
+    const ping = {
+      job,
+      signal: signal ?? "ok",
+      ...(message === undefined ? {} : { message }),
+      ...(slot === undefined ? {} : { slotMs: readTime(slot, job.timezone, "slot") }),
+      ...(durationMs === undefined ? {} : { durationMs }),
+    };
+    const { runId, duplicate } = await deps.ping(ping);
+    return context.json({
+      ...runAnswer(deps, await inspect.run(runId)),
+      duplicate,
+    } satisfies HeartbeatAnswer);
   });
 
   app.post("/v1/jobs/:job/runs", (context) => requestRun(context, context.req.param("job")));

@@ -65,6 +65,31 @@ export const ALERT_TEST_REQUEST = v.strictObject({
   topic: v.optional(v.picklist(["notify", "page"], "must be notify or page")),
 });
 
+const EXIT_CODE = "must be start, ok, fail or an exit code";
+
+/** A ping's own words; what is longer is cut, not refused: the ping matters more. */
+export const HEARTBEAT_REQUEST = v.strictObject({
+  signal: v.optional(
+    v.union(
+      [
+        v.picklist(["start", "ok", "fail"]),
+        v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(2 ** 32 - 1)),
+      ],
+      EXIT_CODE,
+    ),
+  ),
+  message: v.optional(v.string("must be a text")),
+  slot: v.optional(time),
+  durationMs: v.optional(
+    v.pipe(
+      v.number("must be milliseconds"),
+      v.integer("must be whole milliseconds"),
+      v.minValue(0, "must be at least 0"),
+      v.maxValue(30 * 86_400_000, "must be at most 30 days"),
+    ),
+  ),
+});
+
 export const NO_REQUEST = v.strictObject({});
 export const RETRY_REQUEST = v.strictObject({
   shards: v.optional(

@@ -14,6 +14,7 @@ import { makeInspect } from "../../../lib/app/inspect.ts";
 import { makeListAlerts } from "../../../lib/app/list-alerts.ts";
 import { makeOperator } from "../../../lib/app/operator.ts";
 import { putAlert } from "../../../lib/app/outbox.ts";
+import { makePing } from "../../../lib/app/ping.ts";
 import { makeRunByHand } from "../../../lib/app/run-by-hand.ts";
 import { runOfSeriesEnded } from "../../../lib/app/series.ts";
 import { makeSeriesActs } from "../../../lib/app/series-acts.ts";
@@ -147,6 +148,7 @@ export const startStack = async () => {
     inspect,
     runByHand: makeRunByHand(deps),
     operator,
+    ping: makePing({ ...deps, jobs }),
     series,
     jobs,
     clock,

@@ -6,6 +6,7 @@ import { healthFaults } from "./health.ts";
 import { keeperFaults } from "./keeper.ts";
 import { keepingFaults } from "./kept.ts";
 import { lockFaults } from "./lock.ts";
+import { monitorFaults } from "./monitors.ts";
 import { notifyingFaults } from "./notify.ts";
 import { outsideFaults } from "./outside.ts";
 import { recordingFaults } from "./records.ts";
@@ -30,6 +31,7 @@ export const FAULTS = [
   ...keepingFaults,
   ...repairingFaults,
   ...requestFaults,
+  ...near(monitorFaults, "tests/unit/monitors"),
   ...near(notifyingFaults, "tests/unit/notify"),
   ...near(alarmFaults, "tests/unit/alarms", "tests/unit/notify"),
   ...near(seriesFaults, "tests/unit/path/series-clauses.test.ts", "tests/unit/path/backfill.test.ts"),

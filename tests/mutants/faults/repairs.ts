@@ -173,13 +173,13 @@ const slotFaults = faultsIn("lib/app/watch-slots.ts", [
   ],
   [
     "a run that is open at its first look is not looked at",
-    '    if (!isTerminal(String(run?.["st"]))) await look(deps, { job, occurrence, run });\n',
+    '  if (!isTerminal(String(run?.["st"]))) await look(deps, { job, occurrence, run });\n',
     "",
     LOST,
   ],
   [
     "a missed slot is not recorded",
-    '    await markAll(deps, job, { pass, slots: row, state: "missed", reason: "nothing dispatched it in time" });\n',
+    '    await markAll(deps, job, { pass, slots: row, state: "missed", reason });\n',
     "    void row;\n",
     LOST,
   ],

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { makeInspect } from "../../../lib/app/inspect.ts";
 import { makeListAlerts } from "../../../lib/app/list-alerts.ts";
 import { makeOperator } from "../../../lib/app/operator.ts";
+import { makePing } from "../../../lib/app/ping.ts";
 import type { RunByHandAnswer, RunByHandRequest } from "../../../lib/app/run-by-hand.ts";
 import { makeSeriesActs } from "../../../lib/app/series-acts.ts";
 import { BelfryError, Unavailable } from "../../../lib/core/errors.ts";
@@ -54,6 +55,7 @@ const serve = (options: Options = {}) => {
       return options.answer ?? { kind: "accepted", runId: "daily~20261007T180000Z" };
     },
     operator: makeOperator(deps),
+    ping: makePing(deps),
     series: makeSeriesActs(deps),
     jobs: fixture.jobs,
     clock: fixture.clock,

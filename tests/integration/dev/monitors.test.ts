@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import { cli } from "../cli/stack.ts";
+import { makeProject, readyDev } from "./support.ts";
+
+const MONITOR = `
+import { monitor } from "belfry";
+export default monitor({ schedule: "0 0 1 1 *", owner: "team-a" });
+`;
+
+const JOB = `
+import { defineJob } from "belfry";
+export default defineJob({ handler: () => undefined });
+`;
+
+test("a job that runs elsewhere tells its start and its exit code by the command line, and no one here runs it", async () => {
+  const project = makeProject({ "jobs/backup.ts": MONITOR, "jobs/local.ts": JOB });
+  const dev = await readyDev({ project });
+  const belfry = (...args: readonly string[]) => cli(args, { cwd: project, data: `${project}/.belfry` });
+
+  const started = await belfry("heartbeat", "backup", "start", "--json");
+  expect(started).toMatchObject({ code: 0 });
+  const { run } = JSON.parse(started.stdout) as { readonly run: { readonly runId: string } };
+  expect(run).toMatchObject({ job: "backup", state: "running", trigger: "ping" });
+
+  const failed = await belfry("heartbeat", "backup", "2", "--message", "disk full");
+  expect(failed).toMatchObject({ code: 0, stdout: expect.stringContaining(`dead ${run.runId}`) });
+  const shown = await belfry("show", run.runId, "--json");
+  expect(JSON.parse(shown.stdout)).toMatchObject({
+    state: "dead",
+    error: { name: "ExitCode", message: "it ended with exit code 2: disk full" },
+  });
+  await dev.line(/alert \(notify\) \[dev\] backup/);
+
+  expect(await belfry("heartbeat", "backup", "--json")).toMatchObject({ code: 0 });
+  const again = await belfry("heartbeat", "backup", "ok");
+  expect(again.stdout).toContain("known already: succeeded");
+  const counted = await belfry("show", run.runId, "--json");
+  expect(JSON.parse(counted.stdout)).toMatchObject({ state: "succeeded", duplicates: 1 });
+
+  expect(await belfry("run", "backup")).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining("backup is a monitor: it runs elsewhere"),
+  });
+  expect(await belfry("heartbeat", "local")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("local is no monitor"),
+  });
+  expect(await belfry("heartbeat", "backup", "finished")).toMatchObject({ code: 2 });
+}, 120_000);
