@@ -18,6 +18,7 @@ import { Conflict, InvalidInput, Unavailable } from "../core/errors.ts";
 import { automationKey, ownerKey } from "../core/items.ts";
 import { DEFAULTS, type JobDefinition } from "../core/job.ts";
 import type { Json } from "../core/json.ts";
+import { mustRunHere } from "../core/monitor.ts";
 import { enterOwned, ownedIn, strikeOwned } from "../core/owner.ts";
 import { parseSchedule } from "../core/schedule/schedule.ts";
 import { shortIsoOf } from "../core/time.ts";
@@ -116,6 +117,7 @@ export const createFor = async (
   const { owner, cron, timezone = DEFAULTS.timezone, id = newId(deps) } = request;
   const nowMs = clock.nowMs();
   const job = jobNamed(deps, request.job);
+  mustRunHere(job);
   const { input = job.input } = request;
   const period = { cron, timezone, fromMs: nowMs };
   checkAutomationId(id);

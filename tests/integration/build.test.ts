@@ -75,7 +75,7 @@ test("all faults of all files stand in one list, each with file, option and hint
     "jobs/missing.ts": `import x from "not-installed";\nexport default x;`,
     "jobs/no-handler.ts": job(`description: "none"`),
     "jobs/options.ts": job(
-      `timout: "1 minute", timeout: "20 minutes", shards: 4, retry: { retrys: 1 }, handler: () => 1`,
+      `timout: "1 minute", timeout: "20 minutes", except: [], retry: { retrys: 1 }, handler: () => 1`,
     ),
     "jobs/places.ts": job(`pool: "slwo", stages: ["prd"], handler: () => 1`),
     "jobs/syntax.ts": "export default (",
@@ -96,7 +96,7 @@ test("all faults of all files stand in one list, each with file, option and hint
     "jobs/no-handler.ts: handler: the job has no handler (handler: async (ctx) => { ... })",
     'jobs/options.ts: timout: there is no such option (did you mean "timeout"?)',
     expect.stringMatching(/^jobs\/options\.ts: timeout: "20 minutes" is too long; at most 15 minutes \(/),
-    "jobs/options.ts: shards: this option is not available yet (leave it out)",
+    "jobs/options.ts: except: this option is not available yet (leave it out)",
     'jobs/options.ts: retry.retrys: there is no such option (did you mean "retries"?)',
     'jobs/places.ts: pool: belfry.config.ts has no pool named "slwo" (did you mean "slow"?)',
     'jobs/places.ts: stages[0]: belfry.config.ts has no stage named "prd" (did you mean "prod"?)',
