@@ -7,7 +7,7 @@ import { isTrigger, type RunMessage } from "../core/message.ts";
 import { PER_STRIDE, placeOfShard } from "../core/shards.ts";
 import { SECOND_MS } from "../core/time.ts";
 import type { Item } from "../core/write.ts";
-import { BATCH_SIZE } from "../ports/run-queue.ts";
+import { BATCH_SIZE, type SendAnswer } from "../ports/run-queue.ts";
 import { eachAtOnce } from "./at-once.ts";
 import { storeDeadShard } from "./dead-shards.ts";
 import type { Deps } from "./deps.ts";
@@ -90,6 +90,7 @@ export const sendChosen = async (
 /** What is not confirmed is sent again, and only that: the answer tells of each message by itself. */
 const sendBatch = async (deps: SendDeps, sender: Sender, batch: readonly NumberedShard[]): Promise<void> => {
   let left = batch;
+  let why: string | undefined;
   for (let tries = 0; tries < TRIES; tries++) {
     if (tries > 0) await pause(deps, FIRST_WAIT_MS * 2 ** (tries - 1));
     const nowMs = deps.clock.nowMs();
@@ -103,12 +104,17 @@ const sendBatch = async (deps: SendDeps, sender: Sender, batch: readonly Numbere
     }
     if (unconfirmed.length === 0) return;
     left = unconfirmed;
+    why = whyUnconfirmed(answers) ?? why;
   }
+  const because = why === undefined ? "" : `: ${why}`;
   throw new Unavailable(
     "queue_unavailable",
-    `the queue did not confirm ${left.length} of ${batch.length} shards`,
+    `the queue did not confirm ${left.length} of ${batch.length} shards${because}`,
   );
 };
+
+const whyUnconfirmed = (answers: readonly SendAnswer[]): string | undefined =>
+  answers.flatMap((answer) => (answer.kind === "unconfirmed" ? (answer.reason ?? []) : []))[0];
 
 const pause = ({ timers }: SendDeps, waitMs: number): Promise<void> =>
   new Promise((resolve) => {

@@ -3,8 +3,8 @@ import type { RunMessage } from "../core/message.ts";
 /** What the queue says of one message of a batch. */
 export type SendAnswer =
   | { readonly kind: "sent" }
-  /** Not confirmed: it may or may not have been sent, and may be sent again. */
-  | { readonly kind: "unconfirmed" }
+  /** Not confirmed: it may or may not have been sent, and may be sent again. `reason`: where the queue gave one. */
+  | { readonly kind: "unconfirmed"; readonly reason?: string }
   /** It can never be sent as it is. */
   | { readonly kind: "refused"; readonly reason: string };
 

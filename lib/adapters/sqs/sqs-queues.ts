@@ -6,7 +6,7 @@ import {
   SendMessageCommand,
   type SQSClient,
 } from "@aws-sdk/client-sqs";
-import { InvalidInput, Unavailable } from "../../core/errors.ts";
+import { InvalidInput, messageOf, Unavailable } from "../../core/errors.ts";
 import { messageText, type RunMessage } from "../../core/message.ts";
 import type { Deliveries, RunQueue, SendAnswer } from "../../ports/run-queue.ts";
 
@@ -21,10 +21,10 @@ const urlOf = (queueUrls: QueueUrls, pool: string): string => {
 const UNCONFIRMED: SendAnswer = { kind: "unconfirmed" };
 
 /** The queue's own fault passes; the message's never does. */
-const failureOf = ({ SenderFault, Code, Message }: BatchResultErrorEntry): SendAnswer =>
-  SenderFault === true
-    ? { kind: "refused", reason: [Code, Message].filter((part) => part !== undefined).join(": ") }
-    : UNCONFIRMED;
+const failureOf = ({ SenderFault, Code, Message }: BatchResultErrorEntry): SendAnswer => {
+  const reason = [Code, Message].filter((part) => part !== undefined).join(": ");
+  return { kind: SenderFault === true ? "refused" : "unconfirmed", reason };
+};
 
 /**
  * Entry by entry: a call that succeeds may have failed for some of them, and whoever is in neither list is not
@@ -51,8 +51,9 @@ const sendBatch = async (
   }));
   try {
     return answersOf(messages.length, await sqs.send(new SendMessageBatchCommand({ QueueUrl, Entries })));
-  } catch {
-    return messages.map(() => UNCONFIRMED);
+  } catch (error) {
+    const reason = messageOf(error);
+    return messages.map(() => ({ kind: "unconfirmed", reason }));
   }
 };
 

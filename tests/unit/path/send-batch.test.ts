@@ -31,7 +31,7 @@ test("of a batch some are sent, some may be sent again, and one can never be", a
     ],
   });
   expect(await queue.sendBatch("default", messages)).toEqual([
-    { kind: "unconfirmed" },
+    { kind: "unconfirmed", reason: "InternalError" },
     // In neither list: nobody knows.
     { kind: "unconfirmed" },
     { kind: "sent" },
@@ -39,9 +39,11 @@ test("of a batch some are sent, some may be sent again, and one can never be", a
   ]);
 });
 
-test("a batch that fails as a whole confirms nothing, and throws nothing", async () => {
+test("a batch that fails as a whole confirms nothing, says why, and throws nothing", async () => {
   sqs.on(SendMessageBatchCommand).rejects(new Error("throttled"));
-  expect(await queue.sendBatch("default", messages)).toEqual(messages.map(() => ({ kind: "unconfirmed" })));
+  expect(await queue.sendBatch("default", messages)).toEqual(
+    messages.map(() => ({ kind: "unconfirmed", reason: "throttled" })),
+  );
 });
 
 test("each message of a batch is one of ours, and is read again as it was", async () => {

@@ -154,12 +154,18 @@ test("what is noted as sent has been sent, and a later attempt goes on from ther
   const queue = {
     ...env.deps.queue,
     sendBatch: async (_pool: string, messages: readonly RunMessage[]) =>
-      messages.map(() => ({ kind: "unconfirmed" }) as const),
+      messages.map(() => ({ kind: "unconfirmed", reason: "the key is disabled" }) as const),
   };
   const visit = env.workWith({ queue }, plan);
   await env.moveBy(20_000);
   expect(await visit).toMatchObject({ kind: "return" });
-  expect(await stored()).toMatchObject({ st: "waiting", ph: "send", sent: 0, attempts: 1 });
+  expect(await stored()).toMatchObject({
+    st: "waiting",
+    ph: "send",
+    sent: 0,
+    attempts: 1,
+    error: { message: "the queue did not confirm 10 of 10 shards: the key is disabled" },
+  });
   await env.moveBy(60_000);
   expect(await env.work(plan)).toEqual({ kind: "delete" });
   expect(waiting().filter(({ shard }) => shard !== undefined)).toHaveLength(4_097);
