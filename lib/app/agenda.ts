@@ -27,6 +27,7 @@ import type { Item } from "../core/write.ts";
 import { eachAtOnce } from "./at-once.ts";
 import type { Deps } from "./deps.ts";
 import { eachInTurn } from "./each-in-turn.ts";
+import { keepHealth } from "./health.ts";
 import type { Pass } from "./pass.ts";
 import { endOrphan } from "./removed-jobs.ts";
 import { subjectOfAutomation } from "./subjects.ts";
@@ -44,51 +45,61 @@ interface Place {
 }
 
 /**
- * The watchdog's part for run-time schedules. `look` reads of each minute that has come the pages, then the records that
- * they name, and compares their slots with the runs as is done for jobs; then it plans on. It answers what was thrown.
- * Where nobody ever made a run-time schedule it is one read. `move` is for when all of the pass went well.
+ * The watchdog's part for run-time schedules: of each minute that has come it reads the pages, then the records that they
+ * name, compares their slots with the runs as is done for jobs, and judges their health. Then it plans on. It has a
+ * place of its own in time, so that neither it nor the rest of the pass waits for what fails in the other. Answers what
+ * was thrown. Where nobody ever made a run-time schedule it is one read.
  */
-export const makeAgendaPass = (deps: Deps, pass: Pass) => {
-  let seen: Agenda | undefined;
-  let reached: Place | undefined;
-  const lookAtAll = async (): Promise<readonly unknown[]> => {
-    seen = agendaIn(await deps.table.get(AGENDA_KEY, { consistent: true }));
-    if (seen === undefined) return [];
-    const looked = await lookAtMinutes(deps, pass, seen);
-    reached = looked.reached;
-    await planOn(deps, seen);
-    return looked.failures;
-  };
-  return {
-    look: (): Promise<readonly unknown[]> => lookAtAll().catch((error: unknown) => [error]),
-    move: async (): Promise<void> => {
-      if (seen === undefined || reached === undefined || isSame(seen, reached)) return;
-      await deps.table.write(moveLooked(seen, reached));
-    },
-  };
+export const lookAtAgenda = async (deps: Deps, pass: Pass): Promise<readonly unknown[]> => {
+  const own: Pass = { ...pass, sightings: new Map(), noted: new Set() };
+  try {
+    const agenda = agendaIn(await deps.table.get(AGENDA_KEY, { consistent: true }));
+    if (agenda === undefined) return [];
+    const { failures, reached } = await lookAtMinutes(deps, own, agenda);
+    const unjudged = await keepHealth(deps, own);
+    // Up to the first look that failed: after an outage no pass gets through all of it.
+    if (unjudged.length === 0) await moveTo(deps, agenda, reached);
+    await planOn(deps, agenda);
+    return [...failures, ...unjudged];
+  } catch (error) {
+    return [error];
+  }
 };
 
-const isSame = (one: Place, other: Place): boolean =>
-  one.lookedUntilMs === other.lookedUntilMs && one.lookedPage === other.lookedPage;
+const moveTo = async ({ table }: Deps, agenda: Agenda, reached: Place): Promise<void> => {
+  const isSame = reached.lookedUntilMs === agenda.lookedUntilMs && reached.lookedPage === agenda.lookedPage;
+  if (!isSame) await table.write(moveLooked(agenda, reached));
+};
 
 const lookAtMinutes = async (deps: Deps, pass: Pass, agenda: Agenda) => {
   const untilMs = Math.min(pass.until.slotsUntilMs, agenda.plannedUntilMs);
   const stopAtMs = deps.clock.nowMs() + LONGEST_LOOK_MS;
   const failures: unknown[] = [];
   let place = firstPlace(agenda, pass.nowMs);
+  let reached = place;
   while (place.lookedUntilMs < untilMs && deps.clock.nowMs() < stopAtMs) {
-    const minuteMs = place.lookedUntilMs;
-    const range = dueRange(minuteMs, place.lookedPage);
-    const pages = await deps.table.query({ ...range, limit: PAGES_AT_ONCE });
-    const ids = new Set(pages.flatMap(idsIn));
-    failures.push(...(await lookAtIds(deps, pass, { ids, minuteMs })));
-    const last = pages.at(-1);
-    place =
-      pages.length < PAGES_AT_ONCE || last === undefined
-        ? { lookedUntilMs: minuteMs + MINUTE_MS }
-        : { lookedUntilMs: minuteMs, lookedPage: String(last["sk"]) };
+    try {
+      const { pages, next } = await readPages(deps, place);
+      const ids = new Set(pages.flatMap(idsIn));
+      failures.push(...(await lookAtIds(deps, pass, { ids, minuteMs: place.lookedUntilMs })));
+      place = next;
+      if (failures.length === 0) reached = place;
+    } catch (error) {
+      return { failures: [...failures, error], reached };
+    }
   }
-  return { failures, reached: place };
+  return { failures, reached };
+};
+
+const readPages = async ({ table }: Deps, { lookedUntilMs, lookedPage }: Place) => {
+  const range = dueRange(lookedUntilMs, lookedPage);
+  const pages = await table.query({ ...range, limit: PAGES_AT_ONCE });
+  const last = pages.at(-1);
+  const next: Place =
+    pages.length < PAGES_AT_ONCE || last === undefined
+      ? { lookedUntilMs: lookedUntilMs + MINUTE_MS }
+      : { lookedUntilMs, lookedPage: String(last["sk"]) };
+  return { pages, next };
 };
 
 /** Not further back than anybody may still dispatch. */
@@ -105,16 +116,12 @@ interface Due {
 
 const lookAtIds = async (deps: Deps, pass: Pass, { ids, minuteMs }: Due): Promise<readonly unknown[]> => {
   if (ids.size === 0) return [];
-  try {
-    const records = await deps.table.getMany([...ids].map(automationKey));
-    const due = records.flatMap((record) => dueOf(deps, pass, { record, minuteMs }));
-    const failures = await lookAtDue(deps, pass, due);
-    const known = new Set(due.map(({ subject }) => subject.job.subject));
-    const orphans = records.map(({ sk }) => automationSubject(String(sk))).filter((one) => !known.has(one));
-    return [...failures, ...(await eachInTurn(orphans, (one) => endClaimed(deps, one, minuteMs)))];
-  } catch (error) {
-    return [error];
-  }
+  const records = await deps.table.getMany([...ids].map(automationKey));
+  const due = records.flatMap((record) => dueOf(deps, pass, { record, minuteMs }));
+  const failures = await lookAtDue(deps, pass, due);
+  const known = new Set(due.map(({ subject }) => subject.job.subject));
+  const orphans = records.map(({ sk }) => automationSubject(String(sk))).filter((one) => !known.has(one));
+  return [...failures, ...(await eachInTurn(orphans, (one) => endClaimed(deps, one, minuteMs)))];
 };
 
 /** Its job was removed: what was claimed before that ends, as the job's own runs do. */

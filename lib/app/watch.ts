@@ -12,7 +12,7 @@ import type { JobDefinition } from "../core/job.ts";
 import { isMonitor } from "../core/monitor.ts";
 import { absent, equals, type Item, set } from "../core/write.ts";
 import { lastPassMs, noteFailedPass, tellOfAbsence } from "./absence.ts";
-import { makeAgendaPass } from "./agenda.ts";
+import { lookAtAgenda } from "./agenda.ts";
 import { syncDefinitions } from "./definitions.ts";
 import type { Deps } from "./deps.ts";
 import { eachInTurn } from "./each-in-turn.ts";
@@ -50,11 +50,10 @@ export const watch = async (deps: Deps): Promise<void> => {
     subjects: new Map(),
   };
   const firing = deps.jobs.all.filter((job) => deps.jobs.firesHere(job));
-  const agenda = makeAgendaPass(deps, pass);
   const failures = [
     ...(await lookBackAtChanges(deps, pass)),
     ...(await eachInTurn(firing, (job) => lookAtSlots(deps, job, pass))),
-    ...(await agenda.look()),
+    ...(await lookAtAgenda(deps, pass)),
     ...(await lookAtNotes(deps, pass)),
     ...(await keepHealth(deps, pass)),
     ...(await continueSeries(deps)),
@@ -64,7 +63,6 @@ export const watch = async (deps: Deps): Promise<void> => {
   if (failures.length === 1) throw failures[0];
   if (failures.length > 1) throw new AggregateError(failures, `${failures.length} looks of this pass failed`);
   await moveCursor(deps, from, until);
-  await agenda.move();
 };
 
 const readCursor = async ({ table, timings }: Deps, first: Cursor): Promise<Cursor> => {

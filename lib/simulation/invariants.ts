@@ -138,7 +138,7 @@ const verdictOnJob = async (world: World, expected: Expected, byRun: ByRun): Pro
       ...verdicts.flatMap(({ doubled }) => doubled),
       ...series.wrong,
       ...tooManyAtOnce(
-        oneForEachRun(world.executions.filter((execution) => execution.job === job.name)),
+        oneForEachRun(world.executions.filter(({ runId }) => readRunId(runId)?.subject === subject)),
         most,
       ),
     ],

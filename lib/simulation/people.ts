@@ -1,3 +1,11 @@
+import {
+  type AutomationChange,
+  type AutomationPointer,
+  type AutomationRequest,
+  createFor,
+  deleteAutomationOf,
+  editAutomationOf,
+} from "../app/automations.ts";
 import { type BackfillRequest, startBackfill } from "../app/backfill.ts";
 import { stopSeriesByHand } from "../app/begin-series.ts";
 import type { Deps } from "../app/deps.ts";
@@ -34,6 +42,12 @@ export const makePeople = (time: VirtualTime, spawn: Spawn) => {
     retryDead: (job: JobDefinition, atMs: number): void => operate(atMs, (deps) => retryDead(deps, job)),
     stopSeries: (job: JobDefinition, kind: SeriesKind, atMs: number): void =>
       operate(atMs, (deps) => stopSeriesByHand(deps, job, kind)),
+    create: (request: AutomationRequest, atMs: number): void =>
+      operate(atMs, (deps) => createFor(deps, request)),
+    edit: (pointer: AutomationPointer, change: AutomationChange, atMs: number): void =>
+      operate(atMs, (deps) => editAutomationOf(deps, pointer, change)),
+    remove: (pointer: AutomationPointer, atMs: number): void =>
+      operate(atMs, (deps) => deleteAutomationOf(deps, pointer)),
     pause: (job: JobDefinition, atMs: number, forMs: number): void => {
       operate(atMs, (deps) => pauseJob(deps, job, { reason: "maintenance" }));
       operate(atMs + forMs, (deps) => resumeJob(deps, job));

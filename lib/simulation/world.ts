@@ -3,7 +3,9 @@ import { watch } from "../app/watch.ts";
 import { DEFAULT_POOL, type JobDefinition, type Manifest } from "../core/job.ts";
 import { type JobList, jobList } from "../core/job-list.ts";
 import { MINUTE_MS } from "../core/time.ts";
+import type { Item } from "../core/write.ts";
 import type { Journal } from "../ports/journal.ts";
+import type { Table } from "../ports/table.ts";
 import type { Execution, Handlers } from "./attempts.ts";
 import { sideEffects } from "./effects.ts";
 import { makePeople } from "./people.ts";
@@ -31,6 +33,12 @@ export interface WorldOptions {
   readonly ideal?: boolean;
   /** Off, nothing but retries and redeliveries may be needed. */
   readonly watchdog: boolean;
+  /** Default: one minute, as deployed. */
+  readonly watchEveryMs?: number;
+  /** Run-time schedules as the jobs that they are carried out as, for those who judge. */
+  readonly automations?: readonly JobDefinition[];
+  /** Told of each item as it is written. */
+  readonly seen?: (item: Item) => void;
   /** By name: those of all jobs. */
   readonly pools: { readonly [pool: string]: SimulatedPool };
   readonly handlers: Handlers;
@@ -42,7 +50,7 @@ const silent: Journal = { attempt: () => undefined, notice: () => undefined, han
 
 /** A deployment on a virtual clock: the real use cases, with processes, queues and schedules that fail by seed. */
 export const makeWorld = (options: WorldOptions) => {
-  const { startMs, watchdog } = options;
+  const { startMs, watchdog, watchEveryMs = MINUTE_MS, automations = [], seen = () => undefined } = options;
   const work = makeRealWork();
   const time = virtualTime(startMs, work.settle);
   // The first minute goes well: a deployment whose definitions are not in the table expects no slots yet.
@@ -54,8 +62,8 @@ export const makeWorld = (options: WorldOptions) => {
   const { ideal = false } = options;
   const universe: Universe = { time, random, work, ideal, faults: () => current, hits: new Map() };
   const stored: MemoryTable = memoryTable();
-  const deployment = makeDeployment(options.jobs, poolsOf(options));
-  const { violations, write } = tableProbe(stored, deployment.versions);
+  const deployment = makeDeployment(options.jobs, automations, poolsOf(options));
+  const { violations, write } = tableProbe(observed(stored, seen), deployment.versions);
   const queues = queuesOf(universe, options);
   const spawn = makeSpawn(universe, {
     table: { ...stored, write },
@@ -75,7 +83,7 @@ export const makeWorld = (options: WorldOptions) => {
   const start = (): void => {
     for (const [pool, queue] of queues) workers.start(queue, options.pools[pool]?.workers ?? 0);
     for (const queue of queues.values()) every(MINUTE_MS, () => judgeDeadOf(universe, spawn, queue));
-    if (watchdog) every(MINUTE_MS, () => void watch(spawn("watchdog").deps).catch(() => undefined));
+    if (watchdog) every(watchEveryMs, () => void watch(spawn("watchdog").deps).catch(() => undefined));
   };
 
   return {
@@ -107,9 +115,22 @@ export const makeWorld = (options: WorldOptions) => {
 
 export type World = ReturnType<typeof makeWorld>;
 
-const makeDeployment = (first: readonly JobDefinition[], pools: Manifest["pools"]) => {
+const observed = (table: Table, seen: (item: Item) => void): Table => ({
+  ...table,
+  write: async (wanted) => {
+    const answer = await table.write(wanted);
+    if (answer.written) seen(answer.item);
+    return answer;
+  },
+});
+
+const makeDeployment = (
+  first: readonly JobDefinition[],
+  automations: readonly JobDefinition[],
+  pools: Manifest["pools"],
+) => {
   /** Every version of every job, for those who judge the story. */
-  const versions = [...first];
+  const versions = [...first, ...automations];
   let deploys = 0;
   let inFlight = 0;
   const listOf = (jobs: readonly JobDefinition[]): JobList =>

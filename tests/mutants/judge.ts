@@ -14,6 +14,8 @@ const DIRECTED = [
   "tests/unit/path",
   "tests/unit/notify",
   "tests/unit/health",
+  "tests/unit/automations/requests",
+  "tests/unit/automations/watchdog",
   "tests/unit/alarms",
   "tests/simulation/directed",
   "tests/silence",

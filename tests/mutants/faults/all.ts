@@ -1,4 +1,5 @@
 import { near } from "../planted.ts";
+import { automationFaults } from "./agenda.ts";
 import { alarmFaults } from "./alarms.ts";
 import { attemptingFaults } from "./attempts.ts";
 import { claimFaults } from "./claims.ts";
@@ -20,6 +21,10 @@ const SHARD_TESTS = ["clauses", "attempts", "acts", "watch"].map(
   (part) => `tests/unit/path/shards-${part}.test.ts`,
 );
 
+const AUTOMATION_TESTS = ["requests", "watchdog"].map(
+  (part) => `tests/unit/automations/${part}.test.ts`,
+);
+
 export const FAULTS = [
   ...runFaults,
   ...outsideFaults,
@@ -36,5 +41,6 @@ export const FAULTS = [
   ...near(alarmFaults, "tests/unit/alarms", "tests/unit/notify"),
   ...near(seriesFaults, "tests/unit/path/series-clauses.test.ts", "tests/unit/path/backfill.test.ts"),
   ...near(healthFaults, "tests/unit/health"),
+  ...near(automationFaults, ...AUTOMATION_TESTS),
   ...near(shardingFaults, ...SHARD_TESTS),
 ];

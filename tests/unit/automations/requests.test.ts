@@ -144,3 +144,19 @@ test("a pause is its own: it is shown, its slots are skipped, and the job's paus
   await watchUntil(env, "2026-12-01T12:05:00Z");
   expect(ends(env)).toEqual(["noon 12-01T12:00: skipped", "other 12-01T12:00: queued"]);
 });
+
+test("of two owners who make the same id at once one has it, and the other keeps no place for it", async () => {
+  const env = await deployed();
+  const deps = { ...env.deps, limits: { ...AUTOMATION_LIMITS, perOwner: 1 } };
+  const request = { id: "noon", job: "report", cron: "0 12 * * *" };
+  env.meanwhile(
+    "write",
+    ({ sk }) => sk === "noon",
+    () => createFor(deps, { ...request, owner: "bob" }),
+  );
+  await expect(createFor(deps, { ...request, owner: "ann" })).rejects.toMatchObject({
+    code: "already_exists",
+  });
+  expect(await listAutomationsOf(deps, "bob")).toHaveLength(1);
+  await createFor(deps, { ...request, id: "other", owner: "ann" });
+});

@@ -21,9 +21,10 @@ export const deployed = async (job: JobDefinition = REPORT): Promise<Setup> => {
 export const create = (env: Setup, changes: Partial<AutomationRequest> = {}) =>
   createFor(env.deps, { id: "noon", job: "report", owner: "ann", cron: "0 12 * * *", ...changes });
 
-/** A pass each minute until then. */
-export const watchUntil = async (env: Setup, iso: string): Promise<void> => {
-  for (let atMs = env.now() + MINUTE_MS; atMs <= msOf(iso); atMs += MINUTE_MS) {
+/** A pass each minute until then; over days, each so many minutes. */
+export const watchUntil = async (env: Setup, iso: string, everyMinutes = 1): Promise<void> => {
+  const everyMs = everyMinutes * MINUTE_MS;
+  for (let atMs = env.now() + everyMs; atMs <= msOf(iso); atMs += everyMs) {
     await env.moveTo(shortIsoOf(atMs));
     await watch(env.deps);
   }

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { deleteAutomationOf, editAutomationOf } from "../../../lib/app/automations.ts";
 import { watch } from "../../../lib/app/watch.ts";
-import { AGENDA_KEY, automationKey } from "../../../lib/core/items.ts";
+import { idsIn, packedPages } from "../../../lib/core/agenda.ts";
+import { AGENDA_KEY, automationKey, dueRange } from "../../../lib/core/items.ts";
 import { definition } from "../../support/definitions.ts";
+import { itemBytes } from "../../support/item-size.ts";
 import { at, msOf, setup } from "../../support/path.ts";
 import { create, deployed, ends, NOON, REPORT, watchUntil } from "./support.ts";
 
@@ -44,7 +46,7 @@ test("each day is planned ahead by the walk: all slots of a week are dispatched"
   const env = await deployed();
   await create(env);
   await create(env, { id: "six", cron: "0 */6 * * *", owner: "bob" });
-  await watchUntil(env, "2026-12-08T11:00:00Z");
+  await watchUntil(env, "2026-12-08T11:00:00Z", 10);
   const days = [1, 2, 3, 4, 5, 6, 7];
   expect(ends(env).filter((end) => end.startsWith("noon"))).toEqual(
     days.map((day) => `noon 12-0${day}T12:00: queued`),
@@ -72,7 +74,7 @@ test.each([0, 1, 2, 3])(
     await watchUntil(env, "2026-12-01T12:05:00Z");
     expect(ends(env)).toEqual([]);
     await create(env, { cron: "0 12 * * *" });
-    await watchUntil(env, "2026-12-02T12:05:00Z");
+    await watchUntil(env, "2026-12-02T12:15:00Z", 10);
     expect(ends(env)).toEqual(["noon 12-02T12:00: queued"]);
   },
 );
@@ -82,7 +84,7 @@ test("an edited schedule starts from the edit: what was due before stays due, an
   await create(env);
   await watchUntil(env, "2026-12-01T12:01:00Z");
   await editAutomationOf(env.deps, { id: "noon" }, { cron: "30 12 * * *" });
-  await watchUntil(env, "2026-12-02T13:00:00Z");
+  await watchUntil(env, "2026-12-02T13:01:00Z", 10);
   expect(ends(env)).toEqual([
     "noon 12-01T12:00: queued",
     "noon 12-01T12:30: queued",
@@ -218,4 +220,57 @@ test("its health ends with it: nobody is reminded of what a deleted one did", as
   await deleteAutomationOf(env.deps, { id: "noon" });
   await watchUntil(env, "2026-12-03T12:20:00Z");
   expect(env.table.items().filter(({ sk }) => sk === "alert")).toHaveLength(1);
+});
+
+test("a pass that could not judge its health looks again, and tells", async () => {
+  const env = await deployed();
+  await create(env);
+  env.handle(() => ({ kind: "threw", permanent: true, error: { name: "Error", message: "no" } }));
+  await watchUntil(env, NOON);
+  await env.deliver(NOON, [SUBJECT]);
+  await env.work(env.lastSent());
+  await watchUntil(env, "2026-12-01T12:02:00Z");
+  env.fail("write", "down", ({ sk }) => sk === "H");
+  await env.moveBy(60_000);
+  await expect(watch(env.deps)).rejects.toThrow("down");
+  await watchUntil(env, "2026-12-01T12:05:00Z");
+  expect(env.table.items().filter(({ sk }) => sk === "alert")).toHaveLength(1);
+});
+
+test("two watchdogs that pack the same piece of a walk differently leave out nobody", async () => {
+  const env = await deployed();
+  const ids = Array.from({ length: 100 }, (_, n) => `m${String(n).padStart(14, "0")}`);
+  const minuteMs = msOf(NOON);
+  for (const page of packedPages(new Map([[minuteMs, ids]]), 0)) await env.table.write(page);
+  // The other one has seen one more, and dies after its first page.
+  const [first] = packedPages(new Map([[minuteMs, ["another", ...ids]]]), 0);
+  if (first === undefined) throw new Error("no page");
+  await env.table.write(first);
+  const pages = await env.table.query(dueRange(minuteMs));
+  expect(new Set(pages.flatMap(idsIn))).toEqual(new Set(["another", ...ids]));
+  expect(pages).toHaveLength(2);
+});
+
+test("a walk that ends in the middle of a piece goes on where it began: its pages come before its place", async () => {
+  const env = await deployed();
+  for (const id of ["one", "two"]) await create(env, { id });
+  await watchUntil(env, "2026-12-01T23:00:00Z", 10);
+  env.fail("write", "down", ({ sk }) => sk.startsWith("P#"));
+  await expect(watchUntil(env, "2026-12-01T23:20:00Z")).rejects.toThrow("down");
+  await watchUntil(env, "2026-12-03T12:14:00Z", 10);
+  expect(ends(env).filter((end) => end.includes("12-03"))).toEqual([
+    "one 12-03T12:00: queued",
+    "two 12-03T12:00: queued",
+  ]);
+});
+
+test("a record and a page stay within one write unit", async () => {
+  const env = await deployed();
+  await create(env, { id: "x".repeat(15), timezone: "America/Argentina/ComodRivadavia" });
+  const ids = Array.from({ length: 60 }, (_, n) => `m${String(n).padStart(14, "0")}`);
+  const pages = [...packedPages(new Map([[msOf(NOON), ids]]), 999)];
+  expect(pages).toHaveLength(2);
+  for (const page of pages) await env.table.write(page);
+  const sizes = env.table.items().map(itemBytes);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(1_024);
 });
