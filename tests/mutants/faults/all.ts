@@ -21,9 +21,7 @@ const SHARD_TESTS = ["clauses", "attempts", "acts", "watch"].map(
   (part) => `tests/unit/path/shards-${part}.test.ts`,
 );
 
-const AUTOMATION_TESTS = ["requests", "watchdog"].map(
-  (part) => `tests/unit/automations/${part}.test.ts`,
-);
+const AUTOMATION_TESTS = ["requests", "watchdog"].map((part) => `tests/unit/automations/${part}.test.ts`);
 
 export const FAULTS = [
   ...runFaults,
