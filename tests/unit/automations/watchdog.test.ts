@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { deleteAutomationOf, editAutomationOf } from "../../../lib/app/automations.ts";
 import { watch } from "../../../lib/app/watch.ts";
-import { idsIn, packedPages } from "../../../lib/core/agenda.ts";
+import { agendaIn, idsIn, moveLooked, packedPages } from "../../../lib/core/agenda.ts";
 import { AGENDA_KEY, automationKey, dueRange } from "../../../lib/core/items.ts";
 import { definition } from "../../support/definitions.ts";
 import { itemBytes } from "../../support/item-size.ts";
@@ -90,6 +90,15 @@ test("an edited schedule starts from the edit: what was due before stays due, an
     "noon 12-01T12:30: queued",
     "noon 12-02T12:30: queued",
   ]);
+});
+
+test("a new cron makes up for nothing before the edit, even where the watchdog was away", async () => {
+  const env = await deployed();
+  await create(env);
+  await env.moveTo("2026-12-01T13:01:00Z");
+  await editAutomationOf(env.deps, { id: "noon" }, { cron: "30 12 * * *" });
+  await watchUntil(env, "2026-12-01T13:05:00Z");
+  expect(ends(env)).toEqual(["noon 12-01T12:00: queued"]);
 });
 
 test("slots before a deletion are skipped where nobody dispatched them; what was claimed goes on", async () => {
@@ -243,24 +252,38 @@ test("two watchdogs that pack the same piece of a walk differently leave out nob
   const minuteMs = msOf(NOON);
   for (const page of packedPages(new Map([[minuteMs, ids]]), 0)) await env.table.write(page);
   // The other one has seen one more, and dies after its first page.
-  const [first] = packedPages(new Map([[minuteMs, ["another", ...ids]]]), 0);
+  const another = "a".repeat(15);
+  const [first] = packedPages(new Map([[minuteMs, [another, ...ids]]]), 0);
   if (first === undefined) throw new Error("no page");
   await env.table.write(first);
   const pages = await env.table.query(dueRange(minuteMs));
-  expect(new Set(pages.flatMap(idsIn))).toEqual(new Set(["another", ...ids]));
+  expect(new Set(pages.flatMap(idsIn))).toEqual(new Set([another, ...ids]));
   expect(pages).toHaveLength(2);
+});
+
+test("a pass that is late never moves the agenda back", async () => {
+  const env = await deployed();
+  await create(env);
+  const read = async () => agendaIn(await env.table.get(AGENDA_KEY, { consistent: true }));
+  const seen = await read();
+  if (seen === undefined) throw new Error("no agenda");
+  await watchUntil(env, NOON);
+  const reached = await read();
+  const late = await env.table.write(moveLooked(seen, { lookedUntilMs: seen.lookedUntilMs + 60_000 }));
+  expect(late.written).toBe(false);
+  expect(await read()).toEqual(reached);
 });
 
 test("a walk that ends in the middle of a piece goes on where it began: its pages come before its place", async () => {
   const env = await deployed();
-  for (const id of ["one", "two"]) await create(env, { id });
+  for (const id of ["one", "two"]) await create(env, { id, cron: "0 6 * * *" });
   await watchUntil(env, "2026-12-01T23:00:00Z", 10);
   env.fail("write", "down", ({ sk }) => sk.startsWith("P#"));
   await expect(watchUntil(env, "2026-12-01T23:20:00Z")).rejects.toThrow("down");
-  await watchUntil(env, "2026-12-03T12:14:00Z", 10);
+  await watchUntil(env, "2026-12-03T06:14:00Z", 10);
   expect(ends(env).filter((end) => end.includes("12-03"))).toEqual([
-    "one 12-03T12:00: queued",
-    "two 12-03T12:00: queued",
+    "one 12-03T06:00: queued",
+    "two 12-03T06:00: queued",
   ]);
 });
 
