@@ -18,7 +18,7 @@ import { Conflict, InvalidInput, Unavailable } from "../core/errors.ts";
 import { automationKey, ownerKey } from "../core/items.ts";
 import { DEFAULTS, type JobDefinition } from "../core/job.ts";
 import type { Json } from "../core/json.ts";
-import { mustRunHere } from "../core/monitor.ts";
+import { mustRunHere, mustRunHere } from "../core/monitor.ts";
 import { enterOwned, ownedIn, strikeOwned } from "../core/owner.ts";
 import { parseSchedule } from "../core/schedule/schedule.ts";
 import { shortIsoOf } from "../core/time.ts";
@@ -82,6 +82,7 @@ const viewOf = (deps: AutomationDeps, record: Item, automation: Automation): Aut
 const jobNamed = ({ jobs }: AutomationDeps, name: string): JobDefinition => {
   const job = jobs.byName(name) ?? jobs.bySubject(name);
   if (job === undefined) throw new InvalidInput("unknown_job", `no job "${name}"`, { field: "job" });
+  mustRunHere(job);
   return job;
 };
 
@@ -107,7 +108,7 @@ const enterAhead = async ({ table }: AutomationDeps, id: string, period: Period)
  * Makes a run-time schedule; its first slot is the next one. In this order: a place on its owner's list, the next day's
  * minutes, the record. Whatever ends in between has made nothing that fires.
  * @throws InvalidInput naming the field; Conflict `already_exists` for an id of another, or of one that is deleted,
- *   `too_many` where the owner has as many as may be
+ *   `too_many` where the owner has as many as may be, `runs_elsewhere` for a monitor
  */
 export const createFor = async (
   deps: AutomationDeps,

@@ -9,6 +9,7 @@ import { pauseJob } from "../../../lib/app/operator.ts";
 import { jobOfSubject } from "../../../lib/app/subjects.ts";
 import { AUTOMATION_LIMITS } from "../../../lib/core/automation.ts";
 import { Conflict, InvalidInput } from "../../../lib/core/errors.ts";
+import { definition } from "../../support/definitions.ts";
 import { create, deployed, ends, watchUntil } from "./support.ts";
 
 test("an automation is made with what was asked for, or with the job's input, in UTC, under an id of its own", async () => {
@@ -159,4 +160,9 @@ test("of two owners who make the same id at once one has it, and the other keeps
   });
   expect(await listAutomationsOf(deps, "bob")).toHaveLength(1);
   await createFor(deps, { ...request, id: "other", owner: "ann" });
+});
+
+test("a monitor, which runs elsewhere, has no run-time schedules", async () => {
+  const env = await deployed(definition({ name: "report", monitor: { endWithinMs: 60_000 } }));
+  await expect(create(env)).rejects.toMatchObject({ code: "runs_elsewhere" });
 });
