@@ -18,7 +18,7 @@ import { Conflict, InvalidInput, Unavailable } from "../core/errors.ts";
 import { automationKey, ownerKey } from "../core/items.ts";
 import { DEFAULTS, type JobDefinition } from "../core/job.ts";
 import type { Json } from "../core/json.ts";
-import { mustRunHere, mustRunHere } from "../core/monitor.ts";
+import { mustRunHere } from "../core/monitor.ts";
 import { enterOwned, ownedIn, strikeOwned } from "../core/owner.ts";
 import { parseSchedule } from "../core/schedule/schedule.ts";
 import { shortIsoOf } from "../core/time.ts";
