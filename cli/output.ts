@@ -55,9 +55,13 @@ export const errorFacts = (error: unknown) => ({
 const hintOf = (error: unknown): { hint?: string } =>
   error instanceof Error && "hint" in error && typeof error.hint === "string" ? { hint: error.hint } : {};
 
+/** Which of the things that were given is wrong; nothing where the message says so itself. */
+const fieldMark = ({ message, field }: { readonly message: string; readonly field?: string }): string =>
+  field === undefined || message.includes(field) ? "" : `${field}: `;
+
 /** One clear line (and a hint), or `{error: ...}` on stdout; never a stack trace. */
 export const printError = (error: unknown, json: boolean): void => {
   const facts = errorFacts(error);
   if (json) printJson({ error: facts });
-  else note(`error: ${facts.message}${facts.hint === undefined ? "" : `\n${facts.hint}`}`);
+  else note(`error: ${fieldMark(facts)}${facts.message}${facts.hint === undefined ? "" : `\n${facts.hint}`}`);
 };

@@ -6,6 +6,7 @@ import type {
   SeriesAnswer,
   SeriesListAnswer,
 } from "../../lib/inbound/operate/answers.ts";
+import { REDO_STATES } from "../../lib/inbound/operate/schemas.ts";
 import { connect, type Operate } from "../client.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { exitCodeOfSeries, followSeries } from "../follow-series.ts";
@@ -117,7 +118,15 @@ const backfill = async (job: string | undefined, options: BackfillOptions): Prom
   return start(connect(options), job, options);
 };
 
-const redoOf = (text: string): readonly string[] => (text === "none" ? [] : text.split(","));
+const redoOf = (text: string): readonly string[] => {
+  const states = text === "none" ? [] : text.split(",");
+  const wrong = states.find((state) => !REDO_STATES.some((known) => known === state));
+  if (wrong === undefined) return states;
+  throw new InvalidInput("invalid_option", `--redo cannot be "${wrong}"`, {
+    field: "redo",
+    hint: `it takes ${REDO_STATES.join(", ")}, with commas, or none`,
+  });
+};
 
 const TEXT: VerbText = {
   usage: "backfill [job]",

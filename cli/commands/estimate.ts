@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { durationMs, durationText } from "../../lib/core/duration.ts";
+import { InvalidInput } from "../../lib/core/errors.ts";
 import { type Estimate, estimate, type JobEstimate, type Saving } from "../../lib/core/estimate.ts";
 import type { Manifest } from "../../lib/core/job.ts";
 import { PRICES } from "../../lib/core/prices.ts";
@@ -8,6 +9,7 @@ import { STORY_COUNTS } from "../../lib/core/story-counts.ts";
 import { type WatchingCost, watchingCost } from "../../lib/core/watching-cost.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { note, pairLines, printJson, printLines, tableLines } from "../output.ts";
+import { checkStage } from "../simulate/choice.ts";
 import { addVerb, type CommonOptions, ending, wholeNumber } from "../verb.ts";
 import { buildHere } from "./diff.ts";
 
@@ -74,6 +76,7 @@ const printEstimate = ({ jobs, fixed, usdPerMonth, savings }: Estimate, handlerM
 const estimateJobs = async ({ json, stage, handler }: EstimateOptions): Promise<ExitCode> => {
   const handlerMs = handler === undefined ? 0 : durationMs(handler, "handler");
   const manifest: Manifest = await buildHere();
+  checkStage(manifest, stage);
   const answer = estimate(manifest, {
     nowMs: Date.now(),
     handlerMs,
@@ -121,8 +124,14 @@ const estimateWatching = (options: EstimateOptions): ExitCode => {
   return EXIT.done;
 };
 
-const estimateVerb = async (options: EstimateOptions): Promise<ExitCode> =>
-  options.watching ? estimateWatching(options) : estimateJobs(options);
+const estimateVerb = async (options: EstimateOptions): Promise<ExitCode> => {
+  if (options.watching) return estimateWatching(options);
+  if (options.pools === undefined) return estimateJobs(options);
+  throw new InvalidInput("usage", "--pools goes with --watching, which is not given", {
+    field: "pools",
+    hint: "the jobs of this folder are in the pools that they name",
+  });
+};
 
 /** `belfry estimate`: dollars before they are spent. */
 export const addEstimate = (program: Command): void => {

@@ -69,15 +69,24 @@ const retryDead = async (options: RetryOptions): Promise<ExitCode> => {
   return codes.find((code) => code === EXIT.invalid) ?? codes.find((code) => code !== EXIT.done) ?? EXIT.done;
 };
 
+/** Either some or all. */
+const checkChoice = (isNamed: boolean, isAll: boolean): void => {
+  if (isNamed && isAll)
+    throw new InvalidInput("usage", "--dead is for all dead runs: leave it out, or the named runs", {
+      field: "dead",
+    });
+  if (!isNamed && !isAll)
+    throw new InvalidInput("usage", "name the runs to retry, or say --dead for all dead ones", {
+      field: "run",
+    });
+};
+
 const checkUsage = (runIds: readonly string[], { dead, job, parallel, stop, shard }: RetryOptions): void => {
   if (dead === undefined && (job ?? parallel ?? stop) !== undefined) {
     const field = job !== undefined ? "job" : parallel !== undefined ? "parallel" : "stop";
     throw new InvalidInput("usage", `--${field} goes with --dead, which is not given`, { field });
   }
-  if ((dead === true) === runIds.length > 0)
-    throw new InvalidInput("usage", "name the runs to retry, or say --dead for all dead ones", {
-      field: "run",
-    });
+  checkChoice(runIds.length > 0, dead === true);
   if (shard !== undefined && runIds.length !== 1)
     throw new InvalidInput("usage", "--shard needs the one run whose shards are to be retried", {
       field: "shard",

@@ -14,7 +14,7 @@ import { countingErrors } from "./counting-errors.ts";
 import { type Mapping, startMapping } from "./event-source-mapping.ts";
 import { scheduledJobs } from "./job-slots.ts";
 import { type LocalScheduler, startLocalScheduler } from "./local-scheduler.ts";
-import { localSecrets } from "./local-secrets.ts";
+import { localSecret } from "./local-secrets.ts";
 import type { Build, ControlStart } from "./messages.ts";
 import { serveOperate, withKey } from "./operate-server.ts";
 import { type PassLoop, startPasses } from "./pass-loop.ts";
@@ -63,7 +63,7 @@ const versionOf = async ({ start, clients, host, ringing }: ControlDeps, build: 
     ensureQueues(clients.sqs, start.endpoints.sqs, queueSpecs(manifest)),
     ensureTable(clients.dynamodb),
   ]);
-  const local = { secret: localSecrets(), say: host.note, ringing };
+  const local = { secret: localSecret, say: host.note, ringing };
   const stack = composeStack(stackConfig(start.endpoints, manifest), manifest, local);
   for (const { name, why } of stack.absentChannels) host.note(`alerts go to no ${name} here: ${why}`);
   return { manifest, stack };

@@ -5,7 +5,5 @@ import { parseEnv } from "node:util";
 export const readDotenv = (): string => (existsSync(".env") ? readFileSync(".env", "utf8") : "");
 
 /** What a secret is on this machine: the shell's own value, else `.env`'s as it is now; empty counts as none. */
-export const localSecrets = (): ((variable: string) => string | undefined) => {
-  const file = parseEnv(readDotenv());
-  return (variable) => process.env[variable] || file[variable] || undefined;
-};
+export const localSecret = (variable: string): string | undefined =>
+  process.env[variable] || parseEnv(readDotenv())[variable] || undefined;

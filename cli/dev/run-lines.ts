@@ -28,9 +28,10 @@ const slotsOf = ({ count, from, to }: Record<string, unknown>): string => {
 
 /** The wide event of an attempt that is over. */
 const attemptLine = (event: Record<string, unknown>): string => {
-  const { attempt, durationMs, runId, state } = event;
+  const { attempt, durationMs, runId, shard, state } = event;
   const which = Number(attempt) > 1 ? ` (attempt ${attempt})` : "";
-  return `${runId}  ${state}${which} after ${durationMs} ms${whyOf(event)}`;
+  const part = isText(shard) ? ` shard ${shard}` : "";
+  return `${runId}${part}  ${state}${which} after ${durationMs} ms${whyOf(event)}`;
 };
 
 const eventLine = (event: Record<string, unknown>): string | undefined => {
@@ -40,7 +41,7 @@ const eventLine = (event: Record<string, unknown>): string | undefined => {
   const isLoud = /^(warn|error)/i.test(String(level));
   // What is only counted (a duplicate delivery, a watchdog's pass) is ordinary life.
   if (!isLoud && ("_aws" in event || !isText(runId))) return undefined;
-  const subject = [runId, job].find(isText);
+  const subject = [runId, job, event["channel"]].find(isText);
   const mark = isLoud ? `${String(level).toLowerCase()}: ` : "";
   return `${subject === undefined ? "" : `${subject}  `}${mark}${message}${slotsOf(event)}${whyOf(event)}`;
 };

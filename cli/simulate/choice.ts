@@ -25,6 +25,15 @@ const checkName = ({ jobs }: Manifest, name: string): void => {
   });
 };
 
+/** @throws InvalidInput for a stage that the project does not have */
+export const checkStage = ({ stages }: Manifest, stage: string | undefined): void => {
+  if (stage === undefined || stages.includes(stage)) return;
+  throw new InvalidInput("unknown_stage", `there is no stage "${stage}"`, {
+    field: "stage",
+    hint: `belfry.config.ts has ${listed(stages)}`,
+  });
+};
+
 /** Everywhere its schedule fires; the simulated deployment is no stage of the project. */
 const anywhere = ({ stages: _, ...job }: JobDefinition): JobDefinition => job;
 
@@ -37,12 +46,7 @@ export const chooseJobs = (
   names: readonly string[],
   stage: string | undefined,
 ): readonly JobDefinition[] => {
-  if (stage !== undefined && !manifest.stages.includes(stage)) {
-    throw new InvalidInput("unknown_stage", `there is no stage "${stage}"`, {
-      field: "stage",
-      hint: `belfry.config.ts has ${listed(manifest.stages)}`,
-    });
-  }
+  checkStage(manifest, stage);
   for (const name of names) checkName(manifest, name);
   const wanted = manifest.jobs.filter(({ name }) => names.length === 0 || names.includes(name));
   const chosen = wanted.filter(

@@ -103,7 +103,7 @@ const fail = async (deps: WorkDeps, ended: Ended, failure: Failure): Promise<Set
   if (failure.permanent || failed > retry.retries) {
     const reason = failure.permanent
       ? "the handler said that no retry can help"
-      : `${failed} attempts failed`;
+      : `${failed} ${failed === 1 ? "attempt" : "attempts"} failed`;
     return close(deps, ended, { state: "dead", reason, error, failed: true });
   }
   const waitMs = failure.retryAfterMs ?? waitBeforeRetryMs(retry, failed, deps.random.fraction());

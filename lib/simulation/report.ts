@@ -1,3 +1,4 @@
+import { duplicatesOf } from "../app/run-view.ts";
 import { type Occurrence, runIdOf, slotMsOf } from "../core/identity.ts";
 import { runRange, slotKeyInSortKey } from "../core/items.ts";
 import { scheduleOfJob } from "../core/job-list.ts";
@@ -137,7 +138,7 @@ const jobReport = (story: Story, expected: Expected, runs: readonly Run[], range
     crashes: sumOf(runs, "crashes"),
     catchUps: runs.filter(({ item }) => item["trigger"] === "watchdog" && item["startedAtMs"] !== undefined)
       .length,
-    duplicates: sumOf(runs, "dup"),
+    duplicates: runs.reduce((sum, { item }) => sum + duplicatesOf(item), 0),
     ...spansOf(runs),
     ...effectsOf(story, runs),
     clockChanges: [...new Set(changes?.map(({ message }) => message))],

@@ -114,7 +114,7 @@ const PARALLEL = "must be a whole number from 1 on";
 const parallel = v.pipe(v.number(PARALLEL), v.integer(PARALLEL), v.minValue(1, PARALLEL));
 
 /** Endings that a backfill may run again. */
-const REDO_STATES = ["missed", "expired", "skipped", "dead", "cancelled"] as const;
+export const REDO_STATES = ["missed", "expired", "skipped", "dead", "cancelled"] as const;
 
 export const BACKFILL_REQUEST = v.strictObject({
   from: time,

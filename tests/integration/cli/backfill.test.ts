@@ -60,7 +60,7 @@ test.each([
   [["backfill", "daily", "--from", "2026-01-01"], "to"],
   [["backfill", "daily", "--from", "2026-02-01", "--to", "2026-01-01"], "from"],
   [["backfill", "daily", ...monthOf2026("01"), "--parallel", "2", "--dry-run"], "parallel"],
-  [["backfill", "daily", ...monthOf2026("01"), "--redo", "running", "--dry-run"], "redo.0"],
+  [["backfill", "daily", ...monthOf2026("01"), "--redo", "running", "--dry-run"], "redo"],
   [["backfill", "nothing-of-that-name", ...monthOf2026("01")], "job"],
   [["retry", "--dead", "--stop"], "job"],
   [["retry", "daily~20261007T180000Z", "--parallel", "2"], "parallel"],

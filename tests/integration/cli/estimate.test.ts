@@ -43,3 +43,15 @@ test("a folder without jobs cannot be estimated, and the error says what is miss
     stderr: expect.stringContaining("jobs"),
   });
 });
+
+test.each([
+  [["--pools", "3"], "error: --pools goes with --watching, which is not given\n"],
+  [["--stage", "moon"], 'error: there is no stage "moon"\nbelfry.config.ts has dev, staging, prod\n'],
+  [["--handler", "long"], 'error: handler: "long" is not a duration\n'],
+])("what cannot be estimated is refused by its name: %j", async (args, told) => {
+  expect(await cli(["estimate", ...args], { cwd: REPOSITORY })).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringContaining(told),
+  });
+});

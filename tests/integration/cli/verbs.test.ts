@@ -171,6 +171,28 @@ test.each([
   expect(asJson.json()).toMatchObject({ error: { code, message: expect.any(String) } });
 });
 
+test.each([
+  [["runs", "--since", "may"], /^error: since: cannot read the time 'may'\n/],
+  [
+    ["backfill", "daily", "--from", "may", "--to", "2026-10-02"],
+    /^error: from: cannot read the time 'may'\n/,
+  ],
+  [
+    ["backfill", "daily", "--from", "2026-10-01", "--to", "2026-10-02", "--redo", "dead,lost"],
+    /^error: --redo cannot be "lost"\nit takes missed, expired, skipped, dead, cancelled, with commas, or none\n$/,
+  ],
+  [
+    ["retry", "daily~20261007T180000Z", "--dead", "--yes"],
+    /^error: --dead is for all dead runs: leave it out/,
+  ],
+])("%j exits 2, and the error names what was wrong", async (args, message) => {
+  expect(await belfry(...args)).toMatchObject({
+    code: 2,
+    stdout: "",
+    stderr: expect.stringMatching(message),
+  });
+});
+
 test("list shows each job with its next slot in the job's zone and in UTC", async () => {
   const jobs = (await belfry("list", "--json")).json();
   expect(jobs).toHaveLength(JOBS.length);

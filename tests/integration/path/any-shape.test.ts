@@ -122,7 +122,7 @@ test.each(RESULTS.map(([what, , shown], n) => [what, `returns-${n}`, shown] as c
 test.each(ERRORS.map(([what, , shown], n) => [what, `throws-${n}`, shown] as const))(
   "an error of %s ends the run as dead",
   async (_what, job, shown) => {
-    expect(await runOnce(job)).toMatchObject({ state: "dead", reason: "1 attempts failed", error: shown });
+    expect(await runOnce(job)).toMatchObject({ state: "dead", reason: "1 attempt failed", error: shown });
   },
 );
 

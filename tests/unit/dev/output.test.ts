@@ -84,6 +84,16 @@ test.each([
     },
     "a~1  waiting (attempt 2) after 12 ms  TypeError: no such",
   ],
+  [
+    "an attempt of a shard",
+    { level: "ERROR", message: "run", runId: "a~1", shard: "eu", state: "dead", attempt: 1, durationMs: 12 },
+    "a~1 shard eu  dead after 12 ms",
+  ],
+  [
+    "an alert that a channel did not take",
+    { level: "WARN", message: "alert-not-told", alert: "test-1", channel: "slack", why: "HTTP 404" },
+    "slack  warn: alert-not-told  HTTP 404",
+  ],
   ["a handler's own line", { level: "INFO", message: "3 left", runId: "a~1" }, "a~1  3 left"],
   ["a warning", { level: "WARN", message: "lease-lost", runId: "a~1", _aws: {} }, "a~1  warn: lease-lost"],
   [

@@ -215,6 +215,7 @@ test("under faults every promise holds, and the same seed plays the same story",
   const crashes = report.jobs.reduce((sum, job) => sum + job.crashes, 0);
   expect(crashes).toBeGreaterThan(4);
   expect(only(report.jobs)).toMatchObject({ effects: 288 });
+  expect(report.jobs.reduce((sum, job) => sum + job.duplicates, 0)).toBeGreaterThan(0);
   expect(await once(7)).toEqual(report);
   expect(await once(8)).not.toEqual(report);
 });
