@@ -6,9 +6,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { imports } from "./parts/imports.ts";
+import { messages } from "./parts/messages.ts";
 import { type Section, table } from "./section.ts";
 
-const PARTS: { readonly [name: string]: (rounds: number) => Promise<Section> } = { imports };
+const PARTS: { readonly [name: string]: (rounds: number) => Promise<Section> } = { imports, messages };
 
 const { values } = parseArgs({
   options: { rounds: { type: "string", default: "15" }, only: { type: "string" } },

@@ -21,7 +21,7 @@ const KEYS_PER_CALL = 100;
 const MAX_ROUNDS = 8;
 
 const itemOf = (attributes: Attributes): Item => unmarshall(attributes) as Record<string, Value>;
-const keyOf = ({ pk, sk }: Key): Attributes => marshall({ pk, sk });
+const keyOf = ({ pk, sk }: Key): Attributes => ({ pk: { S: pk }, sk: { S: sk } });
 
 /** A refusal is an answer, and a call that DynamoDB cannot read is our own fault: neither means "try again". */
 const isAnswer = (error: unknown): boolean =>

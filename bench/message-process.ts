@@ -1,0 +1,145 @@
+/**
+ * One side of the comparison of workers, in a process of its own: `message-process.ts <side> <messages a batch> <network or clients>`. Sends
+ * its parent the processor time of each message, all threads of the process counted.
+ * With `clients` the SDK's own work is left out too: its clients' `send` answers.
+ */
+import { BatchProcessor, EventType, processPartialResponse } from "@aws-lambda-powertools/batch";
+import { IdempotencyConfig, makeIdempotent } from "@aws-lambda-powertools/idempotency";
+import { DynamoDBPersistenceLayer } from "@aws-lambda-powertools/idempotency/dynamodb";
+import { Logger } from "@aws-lambda-powertools/logger";
+import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
+import { SQSClient, type SQSClientConfig } from "@aws-sdk/client-sqs";
+import middy from "@middy/core";
+import type { Context, SQSEvent, SQSRecord } from "aws-lambda";
+import { dispatcherFunction, workerFunction } from "../lib/compose/functions.ts";
+import { schedulerInput } from "../lib/core/scheduler-event.ts";
+import { EMBEDDED_TIMINGS } from "../lib/core/settings.ts";
+import { DAY_MS, MINUTE_MS, shortIsoOf } from "../lib/core/time.ts";
+import { definition } from "../tests/support/definitions.ts";
+import { manifestOf } from "../tests/support/embedded-services.ts";
+import { TEST_CREDENTIALS } from "../tests/support/embedded-table.ts";
+import { jobsFile } from "../tests/support/jobs-file.ts";
+import { stubTransport } from "./stub-transport.ts";
+
+const [side = "belfry", batchText = "1", stubbed = "network"] = process.argv.slice(2);
+const BATCH = Number(batchText);
+const WARM = 2_000;
+const MEASURED = 4_000;
+const COUNT = WARM + MEASURED;
+
+const transport = stubTransport();
+const client = {
+  region: "us-east-1",
+  credentials: TEST_CREDENTIALS,
+  endpoint: "http://stub",
+  requestHandler: transport.handler,
+};
+const db = new DynamoDBClient(client as unknown as DynamoDBClientConfig);
+const sqs = new SQSClient({ ...client, md5: false } as unknown as SQSClientConfig);
+
+if (stubbed === "clients") for (const each of [db, sqs]) Object.assign(each, { send: transport.send });
+
+type Handle = (event: SQSEvent) => Promise<unknown>;
+
+const RESULT = { deletedCount: 3 };
+const DEFINITION = definition({
+  name: "job",
+  schedules: ["* * * * *"],
+  overlap: "allow",
+  startDeadlineMs: 30 * DAY_MS,
+});
+
+/** The worker function as it is: middy, its thread, the log line with its metrics. */
+const belfry = async (): Promise<{ readonly handle: Handle; readonly bodies: readonly string[] }> => {
+  const manifest = manifestOf(DEFINITION);
+  const url = "http://stub/000000000000/default";
+  const config = {
+    ...EMBEDDED_TIMINGS,
+    service: "bench",
+    stage: "dev",
+    region: "us-east-1",
+    tableName: "table",
+    queueUrls: { default: url },
+    deadLetterUrls: { default: url },
+    dispatchFailuresUrl: url,
+  };
+  const clients = { db, sqs };
+  const dispatch = dispatcherFunction(config, manifest, clients);
+  const firstMs = Math.floor(Date.now() / MINUTE_MS - COUNT) * MINUTE_MS;
+  for (let n = 0; n < COUNT; n++) {
+    const scheduledTime = shortIsoOf(firstMs + n * MINUTE_MS);
+    await dispatch({ ...schedulerInput(["job"]), scheduledTime }, { awsRequestId: `request-${n}` });
+  }
+  const file = await jobsFile({ job: `async () => (${JSON.stringify(RESULT)})` });
+  const worker = workerFunction(config, manifest, { pool: "default", jobsFile: file, clients });
+  await worker.ready();
+  return { handle: (event) => worker.handler(event, { awsRequestId: "request" }), bodies: transport.sent };
+};
+
+/** The same by Powertools: a claim before, the result after, partial failures, one line of the same facts. */
+const powertools = async (): Promise<{ readonly handle: Handle; readonly bodies: readonly string[] }> => {
+  const logger = new Logger({ serviceName: "bench", logLevel: "INFO" });
+  const persistenceStore = new DynamoDBPersistenceLayer({ tableName: "table", awsSdkV3Client: db });
+  const config = new IdempotencyConfig({ eventKeyJmesPath: "[subject, slotKey]" });
+  const idempotent = makeIdempotent(async (_body: unknown) => RESULT, { persistenceStore, config });
+  const work = async ({ body }: SQSRecord): Promise<typeof RESULT> => {
+    const message = JSON.parse(body);
+    const startedAt = Date.now();
+    const result = await idempotent(message);
+    const durationMs = Date.now() - startedAt;
+    logger.info("run", { ...message, result, durationMs, state: "succeeded" });
+    return result;
+  };
+  const processor = new BatchProcessor(EventType.SQS);
+  const handler = middy<SQSEvent, unknown, Error, Context>().handler((event, context) => {
+    config.registerLambdaContext(context);
+    return processPartialResponse(event, work, processor, { context });
+  });
+  const context = { awsRequestId: "request", getRemainingTimeInMillis: () => 60_000 } as Context;
+  const bodies = Array.from({ length: COUNT }, (_, n) =>
+    JSON.stringify({
+      v: 1,
+      subject: "job",
+      slotKey: shortIsoOf(n * MINUTE_MS),
+      epoch: 1,
+      trigger: "schedule",
+    }),
+  );
+  return { handle: (event) => handler(event, context), bodies };
+};
+
+const eventsOf = (bodies: readonly string[]): readonly SQSEvent[] =>
+  Array.from({ length: Math.ceil(bodies.length / BATCH) }, (_, batch) => ({
+    Records: bodies.slice(batch * BATCH, (batch + 1) * BATCH).map((body, index) => ({
+      messageId: `${batch}-${index}`,
+      receiptHandle: "receipt",
+      body,
+      attributes: {
+        ApproximateReceiveCount: "1",
+        SentTimestamp: String(Date.now()),
+        SenderId: "",
+        ApproximateFirstReceiveTimestamp: String(Date.now()),
+      },
+      messageAttributes: {},
+      md5OfBody: "",
+      eventSource: "aws:sqs",
+      eventSourceARN: "arn:aws:sqs:us-east-1:000000000000:default",
+      awsRegion: "us-east-1",
+    })),
+  }));
+
+const { handle, bodies } = await (side === "belfry" ? belfry() : powertools());
+const events = eventsOf(bodies);
+const warm = Math.ceil(WARM / BATCH);
+for (const event of events.slice(0, warm)) await handle(event);
+const calls = transport.calls();
+const before = process.cpuUsage();
+for (const event of events.slice(warm)) await handle(event);
+const { user, system } = process.cpuUsage(before);
+const measured = bodies.length - warm * BATCH;
+process.send?.({
+  cpuUs: (user + system) / measured,
+  calls: (transport.calls() - calls) / measured,
+});
+process.disconnect?.();
+process.exit(0);
