@@ -170,6 +170,12 @@ const storeFaults = [
   ]),
   ...faultsIn("lib/app/health.ts", [
     [
+      "a pause that is over keeps a job from pausing itself",
+      'any(absent(entry), atMost([entry, "untilMs"], nowMs))',
+      'any(absent(entry), atMost([entry, "never"], nowMs))',
+      "so many failures in a row pause a job",
+    ],
+    [
       "what a crash left untold is left so",
       "    if (stored !== undefined && stored.untold.length > 0) await tellAll(deps, look.job, stored);\n    else if",
       "    if",

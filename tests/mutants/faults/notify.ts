@@ -40,6 +40,12 @@ const deliverFaults = faultsIn("lib/app/deliver.ts", [
     AGAIN,
   ],
   [
+    "a claim whose answer was lost is left for another pass",
+    "    const isMine = answer.written || (item !== undefined && isClaimedBy(item, { channel: name, owner }));\n",
+    "    const isMine = answer.written;\n    void isClaimedBy;\n    void owner;\n",
+    "an alert is told at once",
+  ],
+  [
     "what another pass has claimed is sent all the same",
     "    if (isMine) mine.push(errand);\n",
     "    if (isMine || item !== undefined) mine.push(errand);\n",

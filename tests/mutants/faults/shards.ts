@@ -177,6 +177,12 @@ const writeFaults = faultsIn("lib/core/fan-out.ts", [
     "an attempt that lost its lease changes nothing",
   ],
   [
+    "failed shards are forgiven twice in an attempt set",
+    'lessThan("forgiven", epoch)',
+    'lessThan("forgiven", epoch + 1)',
+    "a bucket is counted once",
+  ],
+  [
     "a run in its shards is cancelled in whatever phase",
     '  condition: all(equals("ep", epoch), equals("st", "running"), equals("ph", "shards")),\n  changes: [\n    set("st", "cancelled")',
     '  condition: all(equals("ep", epoch), equals("st", "running")),\n  changes: [\n    set("st", "cancelled")',
