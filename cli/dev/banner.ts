@@ -1,4 +1,5 @@
-import type { Manifest } from "../../lib/core/job.ts";
+import type { JobDefinition, Manifest } from "../../lib/core/job.ts";
+import { isMonitor } from "../../lib/core/monitor.ts";
 import { shortIsoOf } from "../../lib/core/time.ts";
 import { scheduledJobs } from "./job-slots.ts";
 
@@ -41,13 +42,18 @@ const slotText = (slotMs: number | undefined, timezone: string): string => {
     : `next ${wallText(slotMs, timezone)} (${utc})`;
 };
 
+const unscheduledText = (job: JobDefinition): string => {
+  if (isMonitor(job)) return `runs elsewhere; tell of it with: belfry heartbeat ${job.name}`;
+  return job.schedules.length === 0 ? "by hand only" : "its schedule does not fire in this stage";
+};
+
 const jobLines = (manifest: Manifest, nowMs: number): readonly string[] => {
   const width = Math.max(...manifest.jobs.map(({ name }) => name.length));
   const scheduled = new Map(scheduledJobs(manifest).map(({ job, source }) => [job.name, source]));
-  return manifest.jobs.map(({ name, schedules, timezone }) => {
-    const source = scheduled.get(name);
-    const byHand = schedules.length === 0 ? "by hand only" : "its schedule does not fire in this stage";
-    return `  ${name.padEnd(width)}  ${source === undefined ? byHand : slotText(source.next(nowMs), timezone)}`;
+  return manifest.jobs.map((job) => {
+    const source = scheduled.get(job.name);
+    const text = source === undefined ? unscheduledText(job) : slotText(source.next(nowMs), job.timezone);
+    return `  ${job.name.padEnd(width)}  ${text}`;
   });
 };
 
@@ -64,7 +70,7 @@ export const bannerLines = (started: Started): readonly string[] => {
   const { manifest, nowMs, port, tookMs, version } = started;
   const pools = Object.keys(manifest.pools);
   const where = started.isStandard ? "" : ` --data "${started.folder}"`;
-  const example = manifest.jobs[0]?.name ?? "<job>";
+  const example = manifest.jobs.find((job) => !isMonitor(job))?.name ?? "<job>";
   return [
     `belfry ${version} is ready after ${(tookMs / 1_000).toFixed(1)} s: ${plural(manifest.jobs.length, "job")}, ${plural(pools.length, "pool")} (${pools.join(", ")})`,
     ...jobLines(manifest, nowMs),

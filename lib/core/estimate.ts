@@ -1,5 +1,6 @@
 import { DEFAULT_POOL, type JobDefinition, type Manifest, type PoolDefinition } from "./job.ts";
 import { scheduleOfJob } from "./job-list.ts";
+import { isMonitor } from "./monitor.ts";
 import { PRICES } from "./prices.ts";
 import {
   ASSUMED_MS,
@@ -117,7 +118,8 @@ const jobEstimate = (
   { memoryMb }: PoolDefinition,
   { nowMs, stage, handlerMs = 0 }: EstimateOptions,
 ): JobEstimate => {
-  const fires = stage === undefined || job.stages === undefined || job.stages.includes(stage);
+  const isHere = stage === undefined || job.stages === undefined || job.stages.includes(stage);
+  const fires = isHere && !isMonitor(job);
   const runs = fires ? countSlots(scheduleOfJob(job)?.slots(nowMs, nowMs + MONTH_MS) ?? []) : 0;
   const events = fires ? eventsOf(job, nowMs) : 0;
   const compute = { memoryMb, handlerMs };
@@ -167,7 +169,7 @@ const poolSavings = ({ pools, jobs }: Manifest): readonly Saving[] => {
 /** Jobs that strike at the same slots: as one job they would be dispatched by one event. */
 const scheduleSavings = (manifest: Manifest, estimates: readonly JobEstimate[]): readonly Saving[] => {
   const eventsOfJob = new Map(estimates.map(({ job, events }) => [job, events]));
-  const scheduled = manifest.jobs.filter(({ schedules }) => schedules.length > 0);
+  const scheduled = manifest.jobs.filter((job) => job.schedules.length > 0 && !isMonitor(job));
   const together = Map.groupBy(
     scheduled,
     ({ schedules, timezone }) => `${[...schedules].sort().join("|")} ${timezone}`,

@@ -15,6 +15,7 @@ export default defineJob({ handler: () => undefined });
 test("a job that runs elsewhere tells its start and its exit code by the command line, and no one here runs it", async () => {
   const project = makeProject({ "jobs/backup.ts": MONITOR, "jobs/local.ts": JOB });
   const dev = await readyDev({ project });
+  await dev.line(/backup\s+runs elsewhere; tell of it with: belfry heartbeat backup/);
   const belfry = (...args: readonly string[]) => cli(args, { cwd: project, data: `${project}/.belfry` });
 
   const started = await belfry("heartbeat", "backup", "start", "--json");

@@ -37,6 +37,13 @@ test("what fires elsewhere costs nothing here, and what runs by hand nothing of 
   expect(runsUsdPerMonth).toBe(0);
 });
 
+test("a monitor runs elsewhere: it has no run here, and no schedule to share", () => {
+  const monitor = { ...hourly, name: "backup", subject: "backup", monitor: { endWithinMs: 60_000 } };
+  const { jobs, savings } = of(hourly, monitor);
+  expect(jobs.find(({ job }) => job === "backup")).toMatchObject({ runs: 0, events: 0 });
+  expect(savings.filter(({ kind }) => kind === "schedule")).toEqual([]);
+});
+
 test("each shard costs its own deliveries and writes", () => {
   const [split] = of({ ...hourly, shards: { count: 100, joins: false } }).jobs;
   const [whole] = of(hourly).jobs;
