@@ -42,6 +42,9 @@ export const adviceFor = (status: string, { stage }: Deployment): string | undef
     return `"npx serverless remove --stage ${stage}", then deploy again`;
   if (status === "UPDATE_ROLLBACK_FAILED")
     return "continue the rollback in the CloudFormation console, then deploy again";
+  if (status === "UPDATE_ROLLBACK_COMPLETE" || status === "UPDATE_FAILED")
+    return `the last deploy failed; mend what it complained of, then "npx serverless deploy --stage ${stage}"`;
+  if (status === "DELETE_IN_PROGRESS") return "wait until it is removed";
   if (status.endsWith("IN_PROGRESS")) return "wait until the deploy is over";
   return undefined;
 };

@@ -1,5 +1,6 @@
 import { InvalidInput } from "../core/errors.ts";
-import { type Occurrence, readRunId, slotKeyOf } from "../core/identity.ts";
+import { NAME_PATTERN, type Occurrence, readRunId, slotKeyOf } from "../core/identity.ts";
+import { definitionKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/job.ts";
 import type { JobList } from "../core/job-list.ts";
 import type { RunView } from "../core/run.ts";
@@ -19,6 +20,9 @@ export interface InspectDeps {
   readonly jobs: JobList;
 }
 
+/** What the history of a job takes from it. */
+type PastJob = Pick<JobDefinition, "name" | "subject" | "timezone">;
+
 /** More names than that help nobody who mistyped one. */
 const NAMES_IN_HINT = 12;
 
@@ -34,7 +38,7 @@ const unknownRun = (message: string): InvalidInput =>
 
 /** Everything that looks and changes nothing. */
 export const makeInspect = (deps: InspectDeps) => {
-  const { jobs, clock, timers } = deps;
+  const { table, jobs, clock, timers } = deps;
   const readRun = makeReadRun(deps);
   const awaitRun = makeAwaitRun({ readRun, clock, timers });
   const listRuns = makeListRuns(deps);
@@ -46,6 +50,17 @@ export const makeInspect = (deps: InspectDeps) => {
     return found;
   };
 
+  /** Also one that a deploy removed, by its oldest name, as its runs show it. @throws InvalidInput `unknown_job`. */
+  const pastJob = async (name: string): Promise<PastJob> => {
+    const present = jobs.byName(name) ?? jobs.bySubject(name);
+    if (present !== undefined) return present;
+    const mayBe = NAME_PATTERN.test(name);
+    const kept = mayBe ? await table.get(definitionKey(name), { consistent: false }) : undefined;
+    if (kept === undefined) throw unknownJob(jobs, name);
+    const { timezone } = JSON.parse(String(kept["definition"])) as JobDefinition;
+    return { name, subject: name, timezone };
+  };
+
   /** The id may begin with the job's present name, although the run is kept under its oldest. */
   const occurrenceOf = (runId: string): Occurrence => {
     const read = readRunId(runId);
@@ -55,6 +70,7 @@ export const makeInspect = (deps: InspectDeps) => {
 
   return {
     job,
+    pastJob,
 
     /** @throws InvalidInput `unknown_run`, also for a run of a job that this deployment lacks. */
     pointed: (runId: string): Pointed => {
@@ -77,7 +93,7 @@ export const makeInspect = (deps: InspectDeps) => {
 
     /** @throws InvalidInput `unknown_job`, or `unknown_run` when the job has not run yet. */
     lastRun: async (name: string): Promise<RunView> => {
-      const { subject } = job(name);
+      const { subject } = await pastJob(name);
       const [newest] = await listRuns({ subject, limit: 1 });
       const occurrence = newest === undefined ? undefined : readRunId(newest.runId);
       // Once more by its key: the list leaves out what lies beside the record.

@@ -140,9 +140,10 @@ const addJobRoutes = (app: Hono, deps: OperateDeps): void => {
 
   /** Its last run, or the one of a slot. */
   app.get("/v1/jobs/:job/run", async (context) => {
-    const job = inspect.job(context.req.param("job"));
+    const name = context.req.param("job");
     const { slot } = checked(JOB_RUN_QUERY, context.req.query());
-    if (slot === undefined) return context.json(runAnswer(deps, await inspect.lastRun(job.name)));
+    if (slot === undefined) return context.json(runAnswer(deps, await inspect.lastRun(name)));
+    const job = inspect.job(name);
     const slotMs = readTime(slot, job.timezone, "slot");
     const run = await inspect.runAtSlot(job.name, slotMs);
     if (run === undefined)
@@ -185,7 +186,7 @@ const addRunRoutes = (app: Hono, deps: OperateDeps): void => {
 
   app.get("/v1/runs", async (context) => {
     const { job: name, state, since, limit } = checked(RUNS_QUERY, context.req.query());
-    const job = name === undefined ? undefined : inspect.job(name);
+    const job = name === undefined ? undefined : await inspect.pastJob(name);
     const runs = await inspect.listRuns({
       ...(job === undefined ? {} : { subject: job.subject }),
       ...(state === undefined ? {} : { state }),

@@ -30,6 +30,8 @@ const refuse = (response: ServerResponse, status: number, name: string): void =>
 const STACKS: { readonly [name: string]: string } = {
   "notes-broken": "ROLLBACK_COMPLETE",
   "notes-coming": "CREATE_IN_PROGRESS",
+  "notes-leaving": "DELETE_IN_PROGRESS",
+  "notes-undone": "UPDATE_ROLLBACK_COMPLETE",
 };
 
 const stackXml = (name: string): readonly [number, string] =>
@@ -143,6 +145,20 @@ test.each([
     /remove/,
   ],
   ["a stack that is being made", "coming", {}, /its stack is in CREATE_IN_PROGRESS/, /wait/],
+  [
+    "a stack that is being removed",
+    "leaving",
+    {},
+    /its stack is in DELETE_IN_PROGRESS/,
+    /wait until it is removed/,
+  ],
+  [
+    "a stack whose deploy was undone before it had functions",
+    "undone",
+    {},
+    /its stack is in UPDATE_ROLLBACK_COMPLETE/,
+    /last deploy failed.*deploy --stage undone/,
+  ],
   [
     "a function that fails",
     "stuck",

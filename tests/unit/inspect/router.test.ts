@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { syncDefinitions } from "../../../lib/app/definitions.ts";
 import { makeInspect } from "../../../lib/app/inspect.ts";
 import { makeListAlerts } from "../../../lib/app/list-alerts.ts";
 import { makeOperator } from "../../../lib/app/operator.ts";
@@ -7,6 +8,7 @@ import type { RunByHandAnswer, RunByHandRequest } from "../../../lib/app/run-by-
 import { makeSeriesActs } from "../../../lib/app/series-acts.ts";
 import { BelfryError, Unavailable } from "../../../lib/core/errors.ts";
 import { CONTROL_KEY, CURSOR_KEY } from "../../../lib/core/items.ts";
+import { jobList } from "../../../lib/core/job-list.ts";
 import { markAbsent } from "../../../lib/core/marks.ts";
 import type { RunMessage } from "../../../lib/core/message.ts";
 import { AWS_TIMINGS } from "../../../lib/core/settings.ts";
@@ -244,6 +246,24 @@ test("the list of runs comes with the zones of their jobs, and reads since on th
   expect((await ask("/v1/runs?job=daily&since=2026-10-08T02:00")).body.runs).toHaveLength(1);
   expect((await ask("/v1/runs?job=daily&since=2026-10-08T02:01")).body.runs).toEqual([]);
   expect((await ask("/v1/runs?since=2026-10-08T02:01")).body.runs).toEqual([]);
+});
+
+test("the runs of a job that a deploy removed are listed, read since on its last clock, and its last one shown", async () => {
+  const { ask, runTo, table, clock } = serve();
+  const gone = jobOf({ name: "gone", schedules: ["0 2 * * *"], timezone: "Asia/Shanghai" });
+  for (const [jobs, hash] of [
+    [[gone], "before"],
+    [[DAILY], "after"],
+  ] as const)
+    await syncDefinitions({ table, clock, jobs: jobList({ jobs, hash }, "dev") });
+  await runTo(slotOf("gone", "2026-10-07T18:00:00Z"), "succeeded");
+  const run = { job: "gone", state: "succeeded" };
+  expect(await ask("/v1/runs?job=gone&since=2026-10-08T02:00")).toMatchObject({ body: { runs: [run] } });
+  expect((await ask("/v1/runs?job=gone&since=2026-10-08T02:01")).body.runs).toEqual([]);
+  expect(await ask("/v1/jobs/gone/run")).toMatchObject({ status: 200, body: { run } });
+  expect(await ask("/v1/runs?job=never-there")).toMatchObject({
+    body: { code: "unknown_job", field: "job" },
+  });
 });
 
 test("a job's next slots are those after the instant on its own clock", async () => {
