@@ -11,7 +11,7 @@ import { type Services, startServices } from "./services.ts";
 import { makeWatch, type Watch } from "./watch.ts";
 
 /** So long at least from the moment when jobs are written to their first slot; a busy machine needs longer. */
-const SHORTEST_LEAD_MS = 8 * SECOND_MS;
+const SHORTEST_LEAD_MS = 5 * SECOND_MS;
 const LONGEST_LEAD_MS = 120 * SECOND_MS;
 const LONGEST_RELOAD_MS = 90 * SECOND_MS;
 /** Of the time before the first slot, to make ready what has to fail. */
