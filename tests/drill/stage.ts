@@ -66,6 +66,7 @@ export const openStage = async (): Promise<Stage> => {
   };
   const startedAtMs = Date.now();
   let stack = await start({});
+  const earlier: string[] = [];
   const tookMs = Date.now() - startedAtMs;
   // Whatever ends the drill, no stack stays.
   process.on("exit", () => stack.process.kill("SIGKILL"));
@@ -90,7 +91,7 @@ export const openStage = async (): Promise<Stage> => {
     receiver,
     services,
     watch: makeWatch(receiver),
-    lines: () => stack.lines,
+    lines: () => [...earlier, ...stack.lines],
     load: async (jobs) => {
       for (let leadMs = SHORTEST_LEAD_MS + tookMs; leadMs <= LONGEST_LEAD_MS; leadMs *= 2) {
         const slotMs = nextMinuteMs(leadMs);
@@ -112,6 +113,7 @@ export const openStage = async (): Promise<Stage> => {
     },
     restart: async (environment) => {
       await stack.killAll();
+      earlier.push(...stack.lines);
       stack = await start(environment);
     },
     close: async () => {

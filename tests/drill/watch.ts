@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { SECOND_MS } from "../../lib/core/time.ts";
+import { isoOf, SECOND_MS } from "../../lib/core/time.ts";
 import type { Receiver, Told } from "./receiver.ts";
 
 /** A failure that was made, and what has to be told of it. */
@@ -86,7 +86,8 @@ export const makeWatch = ({ told }: Pick<Receiver, "told">) => {
   return {
     until,
     outcomeOf,
-    leftOver: (): readonly string[] => told.filter((message) => !taken.has(message)).map(({ line }) => line),
+    leftOver: (): readonly string[] =>
+      told.filter((message) => !taken.has(message)).map(({ atMs, line }) => `${line} at ${isoOf(atMs)}`),
   };
 };
 
