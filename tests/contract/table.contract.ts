@@ -89,6 +89,16 @@ export const tableContract = (table: () => Table): void => {
     expect(answer.item).toEqual({ ...key, h: { e: 2, o: "me" } });
   });
 
+  test.each([
+    { twice: "sets and removes the same attribute", changes: [set("a", 1), remove("a")] },
+    { twice: "sets a map and a name in it", changes: [set("m", { b: 1 }), set(["m", "a"], 1)] },
+  ])("a write that $twice is refused, whatever its condition", async ({ changes }) => {
+    const key = freshKey();
+    await table().write({ key, changes: [set("m", { b: 1 })] });
+    await expect(table().write({ key, changes, condition: exists("m") })).rejects.toThrow(/overlap/);
+    expect(await read(key)).toEqual({ ...key, m: { b: 1 } });
+  });
+
   test("of many writers under one condition exactly one wins", async () => {
     const key = freshKey();
     const tries = Array.from({ length: 20 }, (_, owner) =>

@@ -1,4 +1,4 @@
-import { applied, holds, type Item, type Key, type Value } from "../../core/write.ts";
+import { applied, holds, type Item, type Key, type Value, type Write } from "../../core/write.ts";
 import type { Query, Table } from "../../ports/table.ts";
 
 /** Beyond the port, for tests: everything in the table, in order of its key. */
@@ -62,6 +62,17 @@ const badOnes = (all: Iterable<Partition>, { pk, first, last }: Query): readonly
     .filter((item) => textOf(item, "badKey") >= first && textOf(item, "badKey") <= last)
     .sort((left, right) => byText(textOf(left, "badKey"), textOf(right, "badKey")));
 
+/** As DynamoDB, which takes no write that changes the same attribute twice, or a name in a map that it replaces. */
+const checkPaths = ({ changes }: Write): void => {
+  const paths = changes.map(({ path }) => (typeof path === "string" ? [path] : path));
+  for (const [index, path] of paths.entries()) {
+    const twice = paths.some(
+      (other, place) => place !== index && path.every((name, part) => other[part] === name),
+    );
+    if (twice) throw new TypeError(`two changes of one write overlap at ${path.join(".")}`);
+  }
+};
+
 /** A table in this process's memory. Every read is consistent. */
 export const memoryTable = (): MemoryTable => {
   const partitions = new Map<string, Partition>();
@@ -83,6 +94,7 @@ export const memoryTable = (): MemoryTable => {
 
   return {
     async write(write) {
+      checkPaths(write);
       const { pk, sk } = write.key;
       const before = partitions.get(pk)?.items.get(sk);
       if (!holds(write.condition, before)) return { written: false, item: copyAt(write.key) };
