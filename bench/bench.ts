@@ -40,6 +40,8 @@ const versionOf = (name: string): string => {
   return `${name} ${JSON.parse(readFileSync(file, "utf8")).version}`;
 };
 
+const RESULTS = new URL("./results.md", import.meta.url);
+
 const headOf = (): string => {
   const [cpu] = cpus();
   const [load = 0] = loadavg();
@@ -67,21 +69,24 @@ const ELSEWHERE = `## Measured elsewhere
 - Handlers in a thread, beside the main thread and a process: [results/worker-thread.md](results/worker-thread.md).
 - What measuring made cheaper: [results/savings.md](results/savings.md).`;
 
+const pageOf = (sections: readonly Section[]): string =>
+  [
+    "# Costs and speed, beside the alternatives",
+    "`npm run bench` writes this page.",
+    head,
+    "## Budgets",
+    budgetsOf(sections),
+    ...sections.flatMap(({ title, text }) => [`## ${title}`, text]),
+    ELSEWHERE,
+  ].join("\n\n");
+
 const head = headOf();
 const sections: Section[] = [];
 for (const [name, part] of Object.entries(PARTS)) {
   if (values.only !== undefined && values.only !== name) continue;
   console.error(`${name} ...`);
   sections.push(await part(Number(values.rounds)));
+  // After each part: a run of many minutes that is stopped leaves what it has.
+  if (values.only === undefined) writeFileSync(RESULTS, `${pageOf(sections)}\n`);
 }
-const page = [
-  "# Costs and speed, beside the alternatives",
-  "`npm run bench` writes this page.",
-  head,
-  "## Budgets",
-  budgetsOf(sections),
-  ...sections.flatMap(({ title, text }) => [`## ${title}`, text]),
-  ELSEWHERE,
-].join("\n\n");
-if (values.only === undefined) writeFileSync(new URL("./results.md", import.meta.url), `${page}\n`);
-else console.log(page);
+if (values.only !== undefined) console.log(pageOf(sections));

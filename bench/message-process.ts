@@ -23,8 +23,8 @@ import { stubTransport } from "./stub-transport.ts";
 
 const [side = "belfry", batchText = "1", stubbed = "network"] = process.argv.slice(2);
 const BATCH = Number(batchText);
-const WARM = 2_000;
-const MEASURED = 4_000;
+const WARM = 1_500;
+const MEASURED = 2_500;
 const COUNT = WARM + MEASURED;
 
 const transport = stubTransport();

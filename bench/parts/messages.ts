@@ -51,7 +51,7 @@ export const messages = async (rounds: number): Promise<Section> => {
       "Both sides claim before the handler and store its result after it, over the same stub, and write one log line. Ours also runs the",
       "handler in a thread that can be stopped, keeps a lease, reads the whole record back, and writes metrics. Stubbed are the SDK's clients, or",
       "the network under them: there the two calls, which both make, take most of the time. Processor time of all threads of the process, after",
-      `2,000 messages to warm up, ${Math.min(rounds, 3)} rounds in turn.`,
+      `1,500 messages to warm up, ${Math.min(rounds, 3)} rounds in turn.`,
       "",
       table(
         [
