@@ -235,6 +235,8 @@ export const leavesNothingOpen = async (stage: Stage, runId: string): Promise<st
     300_000,
   );
   check(run.reason === "job removed", "the reason is told", run);
+  const listed = await runsOf(stage, "leaving");
+  check(listed.length === 1 && listed[0]?.runId === runId, "the removed job's runs are listed", listed);
   return told(run);
 };
 
