@@ -58,6 +58,9 @@ test("named endpoints are used instead of the embedded ones, and never with the 
   expect([...signatures].every((text) => text.startsWith("AWS4-HMAC-SHA256 Credential=test/"))).toBe(true);
   expect(sqs.inspectQueue("belfry-dev-default")?.name).toBe("belfry-dev-default");
   expect(readdirSync(join(project, ".belfry"))).not.toContain("dynamodb");
+  // Its processes must be gone before their table: dynalite throws where a request comes while it closes.
+  dev.child.kill("SIGTERM");
+  await dev.exited;
 });
 
 test("an endpoint that does not answer ends the start with 4 and one line", async () => {
