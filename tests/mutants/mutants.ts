@@ -1,7 +1,7 @@
 /**
- * `npm run mutants -- [--only NAME] [--patch FILE] [--quick] [--seeds N] [--json]`: plants each known fault, one at a
+ * `npm run mutants -- [--only NAME] [--part N/M] [--patch FILE] [--quick] [--seeds N] [--json]`: plants each known fault, one at a
  * time, in a copy of the repository, and asks the simulation and the directed tests whether they notice. `--only` takes
- * those whose name has that text, `--patch` somebody else's fault as a unified diff. Exit 1 when one is missed, and
+ * those whose name has that text, `--part 1/2` every second one from the first on, `--patch` somebody else's fault as a unified diff. Exit 1 when one is missed, and
  * when a fault does not find its place in the code.
  */
 
@@ -18,6 +18,7 @@ import { makeWorkspace, type Workspace } from "./workspace.ts";
 const { values } = parseArgs({
   options: {
     only: { type: "string" },
+    part: { type: "string", default: "1/1" },
     patch: { type: "string" },
     quick: { type: "boolean", default: false },
     seeds: { type: "string" },
@@ -32,8 +33,11 @@ const PATCH_SEEDS = 240;
 
 const chosen = (): readonly PlantedFault[] => {
   if (values.quick) return FAULTS.filter(({ name }) => QUICK.includes(name));
-  const { only } = values;
-  return only === undefined ? FAULTS : FAULTS.filter(({ name }) => name.includes(only));
+  const { only = "" } = values;
+  const [part, parts] = values.part.split("/").map(Number);
+  return FAULTS.filter(({ name }) => name.includes(only)).filter(
+    (_, index) => index % Number(parts) === Number(part) - 1,
+  );
 };
 
 const told = (name: string, { by }: Verdict): string =>
