@@ -156,7 +156,10 @@ export const scan = async (project: string): Promise<Scan> => {
     "-o",
     "json",
   ];
-  const { stdout, stderr } = await run(join(await pythonTool("lint"), "checkov"), args, { cwd: project });
+  const tools = await pythonTool("lint");
+  // Not by itself: its first line names its Python, which no folder with a space in its name can be for.
+  const command = [join(tools, "checkov"), ...args];
+  const { stdout, stderr } = await run(join(tools, "python"), command, { cwd: project });
   if (!stdout.startsWith("{")) throw new Error(`checkov gave no answer: ${stdout}${stderr}`);
   const { summary, results } = JSON.parse(stdout) as {
     readonly summary: { readonly passed: number; readonly skipped: number };
