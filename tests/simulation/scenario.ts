@@ -184,6 +184,9 @@ const finishBackfill = async (
   return Array.from({ length: BACKFILLED_SLOTS }, (_, n) => request.fromMs + n * SLOT_EVERY_MS);
 };
 
+/** Longer than the longest wait of all, the visibility of a message whose worker died, and a queue of sixteen runs. */
+const QUIET_MS = 6 * HOUR_MS;
+
 /** Parked runs wait for a person: when the faults are over, one comes and retries them. */
 const retryParked = async (world: World, job: JobDefinition): Promise<void> => {
   for (const item of world.stored.items()) {
@@ -191,7 +194,8 @@ const retryParked = async (world: World, job: JobDefinition): Promise<void> => {
     const slotKey = String(item["sk"]).slice(2);
     world.retry({ job, occurrence: { subject: job.subject, slotKey } }, world.time.now());
   }
-  await world.time.playUntil(world.time.now() + HOUR_MS);
+  // Behind it a whole line may have waited for that person.
+  await world.time.playUntil(world.time.now() + QUIET_MS);
 };
 
 export interface Played {
@@ -227,8 +231,7 @@ export const play = async ({
   const faultsEndMs = START_MS + (count + 2) * SLOT_EVERY_MS;
   await world.time.playUntil(faultsEndMs);
   world.endFaults();
-  // Longer than the longest wait of all, the visibility of a message whose worker died, and a queue of sixteen runs.
-  await world.time.playUntil(faultsEndMs + 6 * HOUR_MS);
+  await world.time.playUntil(faultsEndMs + QUIET_MS);
   await retryParked(world, job);
   const past = backfill === undefined ? [] : await finishBackfill(world, backfill);
   const live = await expectedOf(world, job, slots, sinceMs);
