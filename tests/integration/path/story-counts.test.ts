@@ -23,8 +23,7 @@ test.each(Object.entries(STORY_COUNTS))(
   "a run costs no more requests, units or bytes than recorded: %s",
   (story, recorded) => {
     const now = played[story];
-    expect(now).toBeDefined();
-    if (now !== undefined) expect(risen(now, recorded)).toEqual([]);
+    expect(now === undefined ? ["it was not played"] : risen(now, recorded)).toEqual([]);
   },
 );
 
