@@ -12,7 +12,7 @@ import { SQSClient, type SQSClientConfig } from "@aws-sdk/client-sqs";
 import middy from "@middy/core";
 import type { Context, SQSEvent, SQSRecord } from "aws-lambda";
 import { dispatcherFunction, workerFunction } from "../lib/compose/functions.ts";
-import { schedulerInput } from "../lib/core/scheduler-event.ts";
+import { schedulerInput } from "../lib/core/runs/scheduler-event.ts";
 import { EMBEDDED_TIMINGS } from "../lib/core/settings.ts";
 import { DAY_MS, MINUTE_MS, shortIsoOf } from "../lib/core/time.ts";
 import { definition } from "../tests/support/definitions.ts";

@@ -1,5 +1,5 @@
 import { BelfryError, Conflict, InvalidInput, Unavailable } from "../lib/core/errors.ts";
-import type { RunState } from "../lib/core/run.ts";
+import type { RunState } from "../lib/core/runs/run.ts";
 
 /** What a script may rely on. docs/cli.md lists them. */
 export const EXIT = {

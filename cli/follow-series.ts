@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { SeriesView } from "../lib/app/series-view.ts";
+import type { SeriesView } from "../lib/app/series/series-view.ts";
 import { Unavailable } from "../lib/core/errors.ts";
 import type { SeriesAnswer } from "../lib/inbound/operate/answers.ts";
 import type { Operate } from "./client.ts";

@@ -1,4 +1,4 @@
-import type { RunView, ShardsView } from "../lib/core/run.ts";
+import type { RunView, ShardsView } from "../lib/core/runs/run.ts";
 import { pairLines } from "./output.ts";
 import { bothTexts, spanText } from "./times.ts";
 

@@ -1,4 +1,4 @@
-import type { SeriesView } from "../lib/app/series-view.ts";
+import type { SeriesView } from "../lib/app/series/series-view.ts";
 import type { BackfillPlanAnswer } from "../lib/inbound/operate/answers.ts";
 import { bothTexts } from "./times.ts";
 

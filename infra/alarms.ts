@@ -1,7 +1,7 @@
-import { type AlarmDefinition, alarmName, type Measured } from "../lib/core/alarm.ts";
-import { alarmsOf } from "../lib/core/alarms.ts";
-import type { Manifest } from "../lib/core/job.ts";
-import { NAMESPACE } from "../lib/core/metrics.ts";
+import { type AlarmDefinition, alarmName, type Measured } from "../lib/core/alarms/alarm.ts";
+import { alarmsOf } from "../lib/core/alarms/alarms.ts";
+import { NAMESPACE } from "../lib/core/alarms/metrics.ts";
+import type { Manifest } from "../lib/core/jobs/job.ts";
 import { type Resource, type Resources, ref, type Value } from "./cloudformation.ts";
 import {
   type Deployment,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
 import { strToU8, type Zippable, zipSync } from "fflate";
-import type { Manifest } from "../lib/core/job.ts";
+import type { Manifest } from "../lib/core/jobs/job.ts";
 import { FUNCTIONS, type FunctionKind } from "./naming.ts";
 
 /** In the repository the sources, in the package what was built of them. */

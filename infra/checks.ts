@@ -1,6 +1,6 @@
 import { NAME_PATTERN } from "../lib/core/identity.ts";
-import type { Manifest } from "../lib/core/job.ts";
-import { inStage, needsOfPool } from "../lib/core/job-needs.ts";
+import type { Manifest } from "../lib/core/jobs/job.ts";
+import { inStage, needsOfPool } from "../lib/core/jobs/job-needs.ts";
 import type { BuildFault } from "./build/faults.ts";
 import type { Resource, Resources } from "./cloudformation.ts";
 import { type Deployment, LONGEST_NAME, type Name, namesOf } from "./naming.ts";

@@ -4,7 +4,7 @@ import {
   SNSClient,
   type Subscription,
 } from "@aws-sdk/client-sns";
-import type { AlertsConfig } from "../lib/core/alert-channels.ts";
+import type { AlertsConfig } from "../lib/core/alerts/alert-channels.ts";
 import { messageOf } from "../lib/core/errors.ts";
 import { type Deployment, topicName } from "./naming.ts";
 import { emailChannels, emailTopic } from "./topics.ts";

@@ -1,7 +1,7 @@
-import { alarmName, type Measured, type WatchedFunction } from "../lib/core/alarm.ts";
-import { alarmsOf } from "../lib/core/alarms.ts";
-import type { Manifest } from "../lib/core/job.ts";
-import type { MetricName } from "../lib/core/metrics.ts";
+import { alarmName, type Measured, type WatchedFunction } from "../lib/core/alarms/alarm.ts";
+import { alarmsOf } from "../lib/core/alarms/alarms.ts";
+import type { MetricName } from "../lib/core/alarms/metrics.ts";
+import type { Manifest } from "../lib/core/jobs/job.ts";
 import { namedMetric } from "./alarms.ts";
 import { placeholder, type Resources, sub } from "./cloudformation.ts";
 import { type Deployment, dashboardName, type FunctionKind, functionName } from "./naming.ts";

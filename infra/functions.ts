@@ -1,8 +1,8 @@
-import { alarmName } from "../lib/core/alarm.ts";
-import { TEST_ALARM } from "../lib/core/alarms.ts";
-import { NO_ALERTS } from "../lib/core/alert-channels.ts";
-import type { Manifest } from "../lib/core/job.ts";
-import { needsOfPool } from "../lib/core/job-needs.ts";
+import { alarmName } from "../lib/core/alarms/alarm.ts";
+import { TEST_ALARM } from "../lib/core/alarms/alarms.ts";
+import { NO_ALERTS } from "../lib/core/alerts/alert-channels.ts";
+import type { Manifest } from "../lib/core/jobs/job.ts";
+import { needsOfPool } from "../lib/core/jobs/job-needs.ts";
 import {
   allow,
   arnHere,

@@ -1,4 +1,4 @@
-import type { AlertsConfig } from "../lib/core/alert-channels.ts";
+import type { AlertsConfig } from "../lib/core/alerts/alert-channels.ts";
 import {
   allow,
   getArn,

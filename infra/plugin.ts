@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { NO_ALERTS } from "../lib/core/alert-channels.ts";
-import type { Manifest } from "../lib/core/job.ts";
+import { NO_ALERTS } from "../lib/core/alerts/alert-channels.ts";
+import type { Manifest } from "../lib/core/jobs/job.ts";
 import { artifactName, type Built, writeArtifacts } from "./artifacts.ts";
 import { type BuildFault, buildProject, formatFaults } from "./build/build.ts";
 import { deploymentFaults, keptTableIn, settingFaults, stackFaults, stageFaults } from "./checks.ts";

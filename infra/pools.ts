@@ -1,4 +1,4 @@
-import type { Manifest, PoolDefinition } from "../lib/core/job.ts";
+import type { Manifest, PoolDefinition } from "../lib/core/jobs/job.ts";
 import { getArn, type Resource, type Resources, ref, type Value } from "./cloudformation.ts";
 import { functionKey, functionLogicalId, logicalId } from "./naming.ts";
 import { poolQueueId } from "./queues.ts";

@@ -1,6 +1,6 @@
-import type { JobDefinition } from "../lib/core/job.ts";
-import { functionTimeoutMs } from "../lib/core/pool.ts";
-import { maxReceiveCount } from "../lib/core/retry.ts";
+import type { JobDefinition } from "../lib/core/jobs/job.ts";
+import { functionTimeoutMs } from "../lib/core/jobs/pool.ts";
+import { maxReceiveCount } from "../lib/core/jobs/retry.ts";
 import { DAY_MS, SECOND_MS } from "../lib/core/time.ts";
 import { arnHere, getArn, policyDocument, type Resource, type Resources, ref } from "./cloudformation.ts";
 import {

@@ -1,4 +1,4 @@
-import { type AlertsConfig, channelsOf } from "../lib/core/alert-channels.ts";
+import { type AlertsConfig, channelsOf } from "../lib/core/alerts/alert-channels.ts";
 import { emailChannels } from "./topics.ts";
 
 const HOW = "alerts: { notify: [slack({ webhook: ... })], page: [pagerDuty({ routingKey: ... })] }";

@@ -1,5 +1,5 @@
 import { INDEX_NAME } from "../lib/core/items.ts";
-import { inStage, type Permission, secretSource } from "../lib/core/job-needs.ts";
+import { inStage, type Permission, secretSource } from "../lib/core/jobs/job-needs.ts";
 import {
   allow,
   arnHere,

@@ -1,8 +1,8 @@
-import type { JobDefinition } from "../lib/core/job.ts";
-import { type JobList, scheduleOfJob } from "../lib/core/job-list.ts";
-import { isMonitor } from "../lib/core/monitor.ts";
+import type { JobDefinition } from "../lib/core/jobs/job.ts";
+import { type JobList, scheduleOfJob } from "../lib/core/jobs/job-list.ts";
+import { isMonitor } from "../lib/core/monitors/monitor.ts";
+import { schedulerInput } from "../lib/core/runs/scheduler-event.ts";
 import type { AwsExpression } from "../lib/core/schedule/aws-form.ts";
-import { schedulerInput } from "../lib/core/scheduler-event.ts";
 import { readInstant } from "../lib/core/time.ts";
 import {
   allow,

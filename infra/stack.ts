@@ -1,6 +1,6 @@
-import { NO_ALERTS } from "../lib/core/alert-channels.ts";
-import type { Manifest } from "../lib/core/job.ts";
-import { jobList } from "../lib/core/job-list.ts";
+import { NO_ALERTS } from "../lib/core/alerts/alert-channels.ts";
+import type { Manifest } from "../lib/core/jobs/job.ts";
+import { jobList } from "../lib/core/jobs/job-list.ts";
 import { alarmResources } from "./alarms.ts";
 import { getArn, type Resources, ref, type Value } from "./cloudformation.ts";
 import { dashboardResources } from "./dashboard.ts";

@@ -1,5 +1,5 @@
-import { alarmName } from "../lib/core/alarm.ts";
-import type { AlertsConfig, ChannelDefinition } from "../lib/core/alert-channels.ts";
+import { alarmName } from "../lib/core/alarms/alarm.ts";
+import type { AlertsConfig, ChannelDefinition } from "../lib/core/alerts/alert-channels.ts";
 import {
   allow,
   arnHere,

@@ -1,11 +1,11 @@
-import { type Job, markConfig, markJob, markMonitor, type Outcome } from "./core/authoring.ts";
-import type { AlertChannel } from "./core/channel-helpers.ts";
+import type { AlertChannel } from "./core/alerts/channel-helpers.ts";
 import type { Duration } from "./core/duration.ts";
+import { type Job, markConfig, markJob, markMonitor, type Outcome } from "./core/jobs/authoring.ts";
 import type { Json } from "./core/json.ts";
 import type { StandardSchema } from "./core/standard-schema.ts";
 import type { TimeZone } from "./core/time-zones.ts";
 
-export { PermanentError, RetryAfter } from "./core/authoring.ts";
+export { PermanentError, RetryAfter } from "./core/jobs/authoring.ts";
 export { at, every } from "./core/schedule/expressions.ts";
 
 /** One of the parts that a run is split into. */
@@ -276,7 +276,6 @@ export interface PoolOptions {
 export const defineConfig = (options: ConfigOptions): { readonly config: ConfigOptions } =>
   markConfig(options);
 
-export type { Job, Outcome } from "./core/authoring.ts";
 export {
   type AlertChannel,
   dingTalk,
@@ -286,7 +285,8 @@ export {
   slack,
   webhook,
   weCom,
-} from "./core/channel-helpers.ts";
+} from "./core/alerts/channel-helpers.ts";
 export type { Duration } from "./core/duration.ts";
+export type { Job, Outcome } from "./core/jobs/authoring.ts";
 export type { Json } from "./core/json.ts";
 export type { TimeZone } from "./core/time-zones.ts";

@@ -1,5 +1,5 @@
-import { FUNCTION_MEMORY_MB, type Story, storyCost, totalUsd } from "../../lib/core/run-cost.ts";
-import { STORY_COUNTS } from "../../lib/core/story-counts.ts";
+import { FUNCTION_MEMORY_MB, type Story, storyCost, totalUsd } from "../../lib/core/costs/run-cost.ts";
+import { STORY_COUNTS } from "../../lib/core/costs/story-counts.ts";
 import { TEST_CREDENTIALS } from "../../tests/support/embedded-table.ts";
 import { playStories } from "../../tests/support/stories.ts";
 import { type Section, table } from "../section.ts";

@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from "commander";
-import type { AlertView } from "../../lib/app/list-alerts.ts";
-import type { AlertTest } from "../../lib/app/test-alert.ts";
+import type { AlertView } from "../../lib/app/notify/list-alerts.ts";
+import type { AlertTest } from "../../lib/app/notify/test-alert.ts";
 import type { AlertsAnswer } from "../../lib/inbound/operate/answers.ts";
 import { connect } from "../client.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";

@@ -1,11 +1,11 @@
 import type { Command } from "commander";
 import type { Deployment } from "../../infra/naming.ts";
 import { unheard } from "../../infra/reach.ts";
-import { NO_ALERTS } from "../../lib/core/alert-channels.ts";
-import { diffJobs } from "../../lib/core/diff.ts";
+import { NO_ALERTS } from "../../lib/core/alerts/alert-channels.ts";
 import { InvalidInput } from "../../lib/core/errors.ts";
-import type { Manifest } from "../../lib/core/job.ts";
-import { type JobList, jobList } from "../../lib/core/job-list.ts";
+import { diffJobs } from "../../lib/core/jobs/diff.ts";
+import type { Manifest } from "../../lib/core/jobs/job.ts";
+import { type JobList, jobList } from "../../lib/core/jobs/job-list.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { note, printJson, printLines } from "../output.ts";
 import { type Finding, findingsOf } from "../stage/drift.ts";

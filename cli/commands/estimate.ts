@@ -1,12 +1,18 @@
 import type { Command } from "commander";
+import { type Estimate, estimate, type JobEstimate, type Saving } from "../../lib/core/costs/estimate.ts";
+import { PRICES } from "../../lib/core/costs/prices.ts";
+import {
+  ASSUMED_MS,
+  FUNCTION_MEMORY_MB,
+  type Story,
+  storyCost,
+  totalUsd,
+} from "../../lib/core/costs/run-cost.ts";
+import { STORY_COUNTS } from "../../lib/core/costs/story-counts.ts";
+import { type WatchingCost, watchingCost } from "../../lib/core/costs/watching-cost.ts";
 import { durationMs, durationText } from "../../lib/core/duration.ts";
 import { InvalidInput } from "../../lib/core/errors.ts";
-import { type Estimate, estimate, type JobEstimate, type Saving } from "../../lib/core/estimate.ts";
-import type { Manifest } from "../../lib/core/job.ts";
-import { PRICES } from "../../lib/core/prices.ts";
-import { ASSUMED_MS, FUNCTION_MEMORY_MB, type Story, storyCost, totalUsd } from "../../lib/core/run-cost.ts";
-import { STORY_COUNTS } from "../../lib/core/story-counts.ts";
-import { type WatchingCost, watchingCost } from "../../lib/core/watching-cost.ts";
+import type { Manifest } from "../../lib/core/jobs/job.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { note, pairLines, printJson, printLines, tableLines } from "../output.ts";
 import { checkStage } from "../simulate/choice.ts";

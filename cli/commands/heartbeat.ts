@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { InvalidInput } from "../../lib/core/errors.ts";
-import type { Signal } from "../../lib/core/ping.ts";
+import type { Signal } from "../../lib/core/monitors/ping.ts";
 import type { HeartbeatAnswer } from "../../lib/inbound/operate/answers.ts";
 import { connect } from "../client.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { JobSummary } from "../../lib/app/list-jobs.ts";
+import type { JobSummary } from "../../lib/app/inspect/list-jobs.ts";
 import type { AlarmsAnswer, JobsAnswer } from "../../lib/inbound/operate/answers.ts";
 import { connect } from "../client.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { Conflict, InvalidInput } from "../../lib/core/errors.ts";
 import { NAME_PATTERN } from "../../lib/core/identity.ts";
-import { NAME_HINT } from "../../lib/core/job-options.ts";
+import { NAME_HINT } from "../../lib/core/jobs/job-options.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { note, printJson, printLines } from "../output.ts";
 import { addVerb, type CommonOptions, ending } from "../verb.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { type Command, Option } from "commander";
-import type { JobPreview } from "../../lib/app/preview-job.ts";
+import type { JobPreview } from "../../lib/app/inspect/preview-job.ts";
 import { InvalidInput } from "../../lib/core/errors.ts";
 import { NAME_PATTERN } from "../../lib/core/identity.ts";
 import type { Preview, PreviewRequest } from "../../lib/core/schedule/preview.ts";

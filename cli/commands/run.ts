@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { InvalidInput, Unavailable } from "../../lib/core/errors.ts";
-import { isSettled } from "../../lib/core/run.ts";
+import { isSettled } from "../../lib/core/runs/run.ts";
 import type { AcceptedAnswer, DryRunAnswer, RunAnswer } from "../../lib/inbound/operate/answers.ts";
 import { connect, type Operate } from "../client.ts";
 import { EXIT, type ExitCode, exitCodeOfState } from "../exit-codes.ts";

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { RUN_STATES, type RunView } from "../../lib/core/run.ts";
+import { RUN_STATES, type RunView } from "../../lib/core/runs/run.ts";
 import type { RunsAnswer } from "../../lib/inbound/operate/answers.ts";
 import { connect } from "../client.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { FlipView } from "../../lib/app/list-flips.ts";
+import type { FlipView } from "../../lib/app/health/list-flips.ts";
 import { InvalidInput } from "../../lib/core/errors.ts";
 import type { FlipsAnswer, RunAnswer } from "../../lib/inbound/operate/answers.ts";
 import { connect } from "../client.ts";

@@ -1,5 +1,11 @@
-import type { AlarmDefinition, Measured, RingingAlarm } from "../../lib/core/alarm.ts";
-import { type AlarmState, lookBackMs, metricId, type Point, stateOf } from "../../lib/core/alarm-state.ts";
+import type { AlarmDefinition, Measured, RingingAlarm } from "../../lib/core/alarms/alarm.ts";
+import {
+  type AlarmState,
+  lookBackMs,
+  metricId,
+  type Point,
+  stateOf,
+} from "../../lib/core/alarms/alarm-state.ts";
 
 /** One measurement, on its way from the process that made it. */
 export interface Measurement extends Point {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { alarmName } from "../../lib/core/alarm.ts";
-import type { AlarmState } from "../../lib/core/alarm-state.ts";
-import { ruleText } from "../../lib/core/alarm-text.ts";
+import { alarmName } from "../../lib/core/alarms/alarm.ts";
+import type { AlarmState } from "../../lib/core/alarms/alarm-state.ts";
+import { ruleText } from "../../lib/core/alarms/alarm-text.ts";
 import { isoOf } from "../../lib/core/time.ts";
 import type { AlarmChange } from "./alarm-board.ts";
 import { ACCOUNT_ID, REGION, SERVICE, STAGE } from "./resources.ts";

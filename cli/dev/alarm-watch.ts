@@ -1,6 +1,6 @@
-import type { RingingAlarm } from "../../lib/core/alarm.ts";
-import { alarmsOf } from "../../lib/core/alarms.ts";
-import type { Manifest } from "../../lib/core/job.ts";
+import type { RingingAlarm } from "../../lib/core/alarms/alarm.ts";
+import { alarmsOf } from "../../lib/core/alarms/alarms.ts";
+import type { Manifest } from "../../lib/core/jobs/job.ts";
 import { SECOND_MS } from "../../lib/core/time.ts";
 import type { Clock, Timers } from "../../lib/ports/clock.ts";
 import { AlarmBoard, type AlarmChange, type Measurement } from "./alarm-board.ts";

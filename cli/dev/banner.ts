@@ -1,5 +1,5 @@
-import type { JobDefinition, Manifest } from "../../lib/core/job.ts";
-import { isMonitor } from "../../lib/core/monitor.ts";
+import type { JobDefinition, Manifest } from "../../lib/core/jobs/job.ts";
+import { isMonitor } from "../../lib/core/monitors/monitor.ts";
 import { shortIsoOf } from "../../lib/core/time.ts";
 import { scheduledJobs } from "./job-slots.ts";
 

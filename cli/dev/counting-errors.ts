@@ -1,5 +1,5 @@
 import { systemClock as clock } from "../../lib/adapters/system/system.ts";
-import type { WatchedFunction } from "../../lib/core/alarm.ts";
+import type { WatchedFunction } from "../../lib/core/alarms/alarm.ts";
 import { measurement } from "./alarm-board.ts";
 import type { Host } from "./child.ts";
 

@@ -1,4 +1,4 @@
-import { jobMetricId } from "../../lib/core/alarm-state.ts";
+import { jobMetricId } from "../../lib/core/alarms/alarm-state.ts";
 import { isRecord } from "../../lib/core/json.ts";
 import type { Measurement } from "./alarm-board.ts";
 

@@ -1,4 +1,4 @@
-import type { JobDefinition, Manifest } from "../../lib/core/job.ts";
+import type { JobDefinition, Manifest } from "../../lib/core/jobs/job.ts";
 import { parseSchedule, unionOf } from "../../lib/core/schedule/schedule.ts";
 import type { SlotSource } from "./due-slots.ts";
 import { STAGE } from "./resources.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { schedulerInput } from "../../lib/core/scheduler-event.ts";
+import { schedulerInput } from "../../lib/core/runs/scheduler-event.ts";
 import { shortIsoOf } from "../../lib/core/time.ts";
 import type { Clock, Timers } from "../../lib/ports/clock.ts";
 import { begin, dueSlots, type ScheduleState, type SlotSource } from "./due-slots.ts";

@@ -1,4 +1,4 @@
-import type { RingingAlarm } from "../../lib/core/alarm.ts";
+import type { RingingAlarm } from "../../lib/core/alarms/alarm.ts";
 import { isRecord } from "../../lib/core/json.ts";
 import type { Measurement } from "./alarm-board.ts";
 import type { Endpoints } from "./environment.ts";

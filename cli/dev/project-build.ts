@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { buildProject, formatFaults } from "../../infra/build/build.ts";
-import type { Manifest } from "../../lib/core/job.ts";
+import type { Manifest } from "../../lib/core/jobs/job.ts";
 import type { Build } from "./messages.ts";
 
 export interface ProjectBuild extends Build {

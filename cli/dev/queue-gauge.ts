@@ -1,5 +1,5 @@
 import { GetQueueAttributesCommand, type SQSClient } from "@aws-sdk/client-sqs";
-import type { WatchedQueue } from "../../lib/core/alarm.ts";
+import type { WatchedQueue } from "../../lib/core/alarms/alarm.ts";
 import { SECOND_MS } from "../../lib/core/time.ts";
 import type { Clock, Timers } from "../../lib/ports/clock.ts";
 import { type Measurement, measurement } from "./alarm-board.ts";

@@ -1,6 +1,6 @@
-import type { Manifest } from "../../lib/core/job.ts";
-import { functionTimeoutMs as timeoutOfPool } from "../../lib/core/pool.ts";
-import { maxReceiveCount } from "../../lib/core/retry.ts";
+import type { Manifest } from "../../lib/core/jobs/job.ts";
+import { functionTimeoutMs as timeoutOfPool } from "../../lib/core/jobs/pool.ts";
+import { maxReceiveCount } from "../../lib/core/jobs/retry.ts";
 import { DAY_MS, SECOND_MS } from "../../lib/core/time.ts";
 
 /** The deployment that runs on a laptop. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { StackConfig } from "../../lib/compose/config.ts";
-import type { Manifest } from "../../lib/core/job.ts";
+import type { Manifest } from "../../lib/core/jobs/job.ts";
 import { EMBEDDED_TIMINGS } from "../../lib/core/settings.ts";
 import type { Endpoints } from "./environment.ts";
 import {

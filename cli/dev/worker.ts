@@ -1,8 +1,8 @@
 import { localNeeds } from "../../lib/adapters/secrets/local-needs.ts";
 import { systemClock, systemTimers } from "../../lib/adapters/system/system.ts";
 import { workerFunction } from "../../lib/compose/functions.ts";
-import type { Manifest } from "../../lib/core/job.ts";
-import { needsOfPool } from "../../lib/core/job-needs.ts";
+import type { Manifest } from "../../lib/core/jobs/job.ts";
+import { needsOfPool } from "../../lib/core/jobs/job-needs.ts";
 import { type Host, type Running, runChild } from "./child.ts";
 import { makeClients, sqsSource } from "./clients.ts";
 import { countingErrors } from "./counting-errors.ts";

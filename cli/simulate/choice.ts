@@ -1,6 +1,6 @@
 import { InvalidInput } from "../../lib/core/errors.ts";
-import type { JobDefinition, Manifest } from "../../lib/core/job.ts";
-import { isMonitor } from "../../lib/core/monitor.ts";
+import type { JobDefinition, Manifest } from "../../lib/core/jobs/job.ts";
+import { isMonitor } from "../../lib/core/monitors/monitor.ts";
 
 const listed = (names: readonly string[]): string => names.join(", ");
 

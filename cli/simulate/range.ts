@@ -1,6 +1,6 @@
 import { InvalidInput } from "../../lib/core/errors.ts";
-import type { JobDefinition } from "../../lib/core/job.ts";
-import { scheduleOfJob } from "../../lib/core/job-list.ts";
+import type { JobDefinition } from "../../lib/core/jobs/job.ts";
+import { scheduleOfJob } from "../../lib/core/jobs/job-list.ts";
 import { DAY_MS, shortIsoOf } from "../../lib/core/time.ts";
 import { readTime } from "../../lib/inbound/operate/times.ts";
 

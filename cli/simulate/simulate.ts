@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { buildProject, formatFaults } from "../../infra/build/build.ts";
 import { systemClock } from "../../lib/adapters/system/system.ts";
 import { InvalidInput } from "../../lib/core/errors.ts";
-import type { JobDefinition, Manifest } from "../../lib/core/job.ts";
+import type { JobDefinition, Manifest } from "../../lib/core/jobs/job.ts";
 import { SECOND_MS, shortIsoOf } from "../../lib/core/time.ts";
 import type { AttemptEvent, Journal } from "../../lib/ports/journal.ts";
 import type { Handlers } from "../../lib/simulation/attempts.ts";

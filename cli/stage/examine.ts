@@ -8,7 +8,7 @@ import {
 import { GetQueueAttributesCommand, GetQueueUrlCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { type Deployment, functionName, poolQueueName, scheduleGroupName } from "../../infra/naming.ts";
 import { scheduleResources } from "../../infra/schedules.ts";
-import type { JobList } from "../../lib/core/job-list.ts";
+import type { JobList } from "../../lib/core/jobs/job-list.ts";
 import { awsError, CLIENT_OPTIONS } from "./aws.ts";
 import {
   type Finding,

@@ -1,11 +1,11 @@
 import { writeSync } from "node:fs";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
-import { isJob, isMarkedMonitor } from "../../lib/core/authoring.ts";
-import { checkJob } from "../../lib/core/job-options.ts";
+import { isJob, isMarkedMonitor } from "../../lib/core/jobs/authoring.ts";
+import { checkJob } from "../../lib/core/jobs/job-options.ts";
+import { checkConfig } from "../../lib/core/jobs/project-config.ts";
 import { errorFacts } from "../../lib/core/json-safe.ts";
-import { checkMonitor } from "../../lib/core/monitor-options.ts";
-import { checkConfig } from "../../lib/core/project-config.ts";
+import { checkMonitor } from "../../lib/core/monitors/monitor-options.ts";
 import type { Fault } from "../../lib/core/read-options.ts";
 import { checkInput, isStandardSchema } from "../../lib/core/standard-schema.ts";
 import type { Evaluated, Finding } from "./evaluate.ts";

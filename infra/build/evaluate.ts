@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { JobDefinition } from "../../lib/core/job.ts";
-import type { ProjectConfig } from "../../lib/core/project-config.ts";
+import type { JobDefinition } from "../../lib/core/jobs/job.ts";
+import type { ProjectConfig } from "../../lib/core/jobs/project-config.ts";
 import type { Fault } from "../../lib/core/read-options.ts";
 
 const CHILD = fileURLToPath(

@@ -1,8 +1,8 @@
 import { DEFINITION_RANGE, definitionKey, ITEM_VERSION, MANIFEST_KEY } from "../core/items.ts";
-import type { JobDefinition } from "../core/job.ts";
+import type { JobDefinition } from "../core/jobs/job.ts";
 import { type Item, remove, set } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
-import { noteOpenRuns } from "./open-runs.ts";
+import { noteOpenRuns } from "./path/open-runs.ts";
 
 type DefinitionDeps = Pick<Deps, "table" | "clock" | "jobs">;
 

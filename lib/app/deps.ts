@@ -1,4 +1,4 @@
-import type { JobList } from "../core/job-list.ts";
+import type { JobList } from "../core/jobs/job-list.ts";
 import type { Timings } from "../core/settings.ts";
 import type { Clock, Random, Timers } from "../ports/clock.ts";
 import type { Journal } from "../ports/journal.ts";

@@ -1,11 +1,16 @@
-import { type Automation, automationIn, definitionOf, scheduleOfAutomation } from "../core/automation.ts";
+import {
+  type Automation,
+  automationIn,
+  definitionOf,
+  scheduleOfAutomation,
+} from "../core/automations/automation.ts";
 import { automationIdIn } from "../core/identity.ts";
 import { automationKey, CONTROL_KEY } from "../core/items.ts";
-import type { JobDefinition } from "../core/job.ts";
+import type { JobDefinition } from "../core/jobs/job.ts";
 import type { Slots } from "../core/schedule/schedule.ts";
 import type { Item, Key } from "../core/write.ts";
-import { reasonNotToClaim } from "./control.ts";
 import type { Deps } from "./deps.ts";
+import { reasonNotToClaim } from "./operate/control.ts";
 
 type SubjectDeps = Pick<Deps, "table" | "jobs">;
 

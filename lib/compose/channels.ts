@@ -7,9 +7,14 @@ import { terminalChannel } from "../adapters/channels/terminal.ts";
 import { webhookChannel } from "../adapters/channels/webhook.ts";
 import { weComChannel } from "../adapters/channels/wecom.ts";
 import { systemClock } from "../adapters/system/system.ts";
-import type { Route } from "../app/deliver.ts";
-import { type AlertsConfig, type ChannelDefinition, secretsOf, topicsOf } from "../core/alert-channels.ts";
-import type { TextContext } from "../core/alert-text.ts";
+import type { Route } from "../app/notify/deliver.ts";
+import {
+  type AlertsConfig,
+  type ChannelDefinition,
+  secretsOf,
+  topicsOf,
+} from "../core/alerts/alert-channels.ts";
+import type { TextContext } from "../core/alerts/alert-text.ts";
 import type { AbsentChannel } from "../ports/bell.ts";
 import type { Channel } from "../ports/channel.ts";
 import type { StackConfig } from "./config.ts";

@@ -5,8 +5,8 @@ import { emfJournal } from "../adapters/log/emf-journal.ts";
 import { sqsDeliveries, sqsRunQueue } from "../adapters/sqs/sqs-queues.ts";
 import { systemClock, systemRandom, systemTimers } from "../adapters/system/system.ts";
 import type { Deps } from "../app/deps.ts";
-import type { Manifest } from "../core/job.ts";
-import { jobList } from "../core/job-list.ts";
+import type { Manifest } from "../core/jobs/job.ts";
+import { jobList } from "../core/jobs/job-list.ts";
 import type { Deliveries } from "../ports/run-queue.ts";
 import type { StackConfig } from "./config.ts";
 

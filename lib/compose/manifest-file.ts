@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { InvalidInput } from "../core/errors.ts";
-import type { Manifest } from "../core/job.ts";
+import type { Manifest } from "../core/jobs/job.ts";
 
 /**
  * The manifest that was packaged beside the function.

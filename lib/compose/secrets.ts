@@ -1,5 +1,5 @@
-import type { Manifest } from "../core/job.ts";
-import { needsOfPool } from "../core/job-needs.ts";
+import type { Manifest } from "../core/jobs/job.ts";
+import { needsOfPool } from "../core/jobs/job-needs.ts";
 import type { StackConfig } from "./config.ts";
 
 /**

@@ -1,8 +1,8 @@
-import { deliver } from "../app/deliver.ts";
-import { putAlert } from "../app/outbox.ts";
-import { testAlert } from "../core/alarm-change.ts";
-import { NO_ALERTS } from "../core/alert-channels.ts";
-import type { Manifest } from "../core/job.ts";
+import { deliver } from "../app/notify/deliver.ts";
+import { putAlert } from "../app/notify/outbox.ts";
+import { testAlert } from "../core/alarms/alarm-change.ts";
+import { NO_ALERTS } from "../core/alerts/alert-channels.ts";
+import type { Manifest } from "../core/jobs/job.ts";
 import { notifierHandler } from "../inbound/notifier.ts";
 import { shell } from "../inbound/shell.ts";
 import type { Bell } from "../ports/bell.ts";

@@ -1,7 +1,7 @@
 import type { SQSRecord } from "aws-lambda";
-import { keepPoison } from "../app/dead-letters.ts";
 import type { Deps } from "../app/deps.ts";
-import { dispatch } from "../app/dispatch.ts";
+import { keepPoison } from "../app/path/dead-letters.ts";
+import { dispatch } from "../app/path/dispatch.ts";
 import { BelfryError, InvalidInput } from "../core/errors.ts";
 import { isRecord } from "../core/json.ts";
 import type { SqsHandler } from "./sqs.ts";

@@ -1,7 +1,7 @@
-import { type DeliverDeps, deliver } from "../app/deliver.ts";
-import { type AlarmDeps, notifyAlarm } from "../app/notify-alarm.ts";
-import { putAlert } from "../app/outbox.ts";
-import { readAlarmChange } from "../core/alarm-change.ts";
+import { type DeliverDeps, deliver } from "../app/notify/deliver.ts";
+import { type AlarmDeps, notifyAlarm } from "../app/notify/notify-alarm.ts";
+import { putAlert } from "../app/notify/outbox.ts";
+import { readAlarmChange } from "../core/alarms/alarm-change.ts";
 import { isRecord } from "../core/json.ts";
 
 export type NotifierDeps = AlarmDeps & DeliverDeps;

@@ -1,8 +1,8 @@
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
-import { readOrKeep } from "../app/dead-letters.ts";
 import type { Deps } from "../app/deps.ts";
+import { readOrKeep } from "../app/path/dead-letters.ts";
 import { errorFacts } from "../core/json-safe.ts";
-import type { RunMessage } from "../core/message.ts";
+import type { RunMessage } from "../core/runs/message.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../core/time.ts";
 import type { Deliveries, Settlement } from "../ports/run-queue.ts";
 

@@ -1,6 +1,6 @@
 import type { Json } from "../core/json.ts";
-import type { Effect, Progress } from "../core/kept.ts";
-import type { ListedShard, ShardCounts } from "../core/shards.ts";
+import type { Effect, Progress } from "../core/runs/kept.ts";
+import type { ListedShard, ShardCounts } from "../core/shards/shards.ts";
 
 /** A thrown value as it is kept: never more than that of what the handler threw. */
 export interface ErrorFacts {

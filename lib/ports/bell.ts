@@ -1,4 +1,4 @@
-import type { AlertTopic } from "../core/alert.ts";
+import type { AlertTopic } from "../core/alerts/alert.ts";
 
 /** A configured channel that tells nothing here. */
 export interface AbsentChannel {

@@ -1,4 +1,4 @@
-import type { Alert } from "../core/alert.ts";
+import type { Alert } from "../core/alerts/alert.ts";
 
 /** What became of one message. */
 export type SendAnswer =

@@ -1,4 +1,4 @@
-import type { RunMessage } from "../core/message.ts";
+import type { RunMessage } from "../core/runs/message.ts";
 
 /** What the queue says of one message of a batch. */
 export type SendAnswer =

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
-import { maxHolders } from "../app/lock-keeper.ts";
+import { maxHolders } from "../app/path/lock-keeper.ts";
 import { type Occurrence, readRunId, runIdOf, slotKeyOf } from "../core/identity.ts";
 import { lockKey, runKey } from "../core/items.ts";
-import type { JobDefinition } from "../core/job.ts";
-import { holdersOf, waitersOf } from "../core/lock.ts";
-import { isTerminal } from "../core/run.ts";
+import type { JobDefinition } from "../core/jobs/job.ts";
+import { holdersOf, waitersOf } from "../core/runs/lock.ts";
+import { isTerminal } from "../core/runs/run.ts";
 import type { Item, Key } from "../core/write.ts";
 import { type Execution, workOf } from "./attempts.ts";
 import { brokenSeries, skippedForBackfill } from "./series-invariants.ts";

@@ -1,8 +1,8 @@
-import { isLocked, maxHolders } from "../app/lock-keeper.ts";
+import { isLocked, maxHolders } from "../app/path/lock-keeper.ts";
 import { lockKey, runKey } from "../core/items.ts";
-import type { JobDefinition } from "../core/job.ts";
-import { holdersOf, waitersOf } from "../core/lock.ts";
-import { isTerminal } from "../core/run.ts";
+import type { JobDefinition } from "../core/jobs/job.ts";
+import { holdersOf, waitersOf } from "../core/runs/lock.ts";
+import { isTerminal } from "../core/runs/run.ts";
 import type { Item, Write } from "../core/write.ts";
 import type { Table } from "../ports/table.ts";
 

@@ -5,15 +5,15 @@ import {
   createFor,
   deleteAutomationOf,
   editAutomationOf,
-} from "../app/automations.ts";
-import { type BackfillRequest, startBackfill } from "../app/backfill.ts";
-import { stopSeriesByHand } from "../app/begin-series.ts";
+} from "../app/automations/automations.ts";
 import type { Deps } from "../app/deps.ts";
-import { cancelRun, type Pointed, pauseJob, resumeJob, retryRun } from "../app/operator.ts";
-import { retryDead } from "../app/retry-dead.ts";
-import { makeRunByHand } from "../app/run-by-hand.ts";
-import type { JobDefinition } from "../core/job.ts";
-import type { SeriesKind } from "../core/series.ts";
+import { cancelRun, type Pointed, pauseJob, resumeJob, retryRun } from "../app/operate/operator.ts";
+import { makeRunByHand } from "../app/operate/run-by-hand.ts";
+import { type BackfillRequest, startBackfill } from "../app/series/backfill.ts";
+import { stopSeriesByHand } from "../app/series/begin-series.ts";
+import { retryDead } from "../app/series/retry-dead.ts";
+import type { JobDefinition } from "../core/jobs/job.ts";
+import type { SeriesKind } from "../core/runs/series.ts";
 import type { Spawn } from "./processes.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 

@@ -1,5 +1,5 @@
 import type { Deps } from "../app/deps.ts";
-import type { JobList } from "../core/job-list.ts";
+import type { JobList } from "../core/jobs/job-list.ts";
 import { AWS_TIMINGS } from "../core/settings.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Table } from "../ports/table.ts";

@@ -1,4 +1,4 @@
-import { messageText } from "../core/message.ts";
+import { messageText } from "../core/runs/message.ts";
 import type { RunQueue, SendAnswer } from "../ports/run-queue.ts";
 import { type Process, strikes, type Universe } from "./process.ts";
 

@@ -1,8 +1,8 @@
-import { duplicatesOf } from "../app/run-view.ts";
+import { duplicatesOf } from "../app/inspect/run-view.ts";
 import { type Occurrence, runIdOf, slotMsOf } from "../core/identity.ts";
 import { runRange, slotKeyInSortKey } from "../core/items.ts";
-import { scheduleOfJob } from "../core/job-list.ts";
-import { isTerminal, type RunState } from "../core/run.ts";
+import { scheduleOfJob } from "../core/jobs/job-list.ts";
+import { isTerminal, type RunState } from "../core/runs/run.ts";
 import { shortIsoOf } from "../core/time.ts";
 import type { Item } from "../core/write.ts";
 import type { Expected } from "./invariants.ts";

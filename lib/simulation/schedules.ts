@@ -1,6 +1,6 @@
-import { dispatch } from "../app/dispatch.ts";
-import type { JobDefinition } from "../core/job.ts";
-import { schedulerInput } from "../core/scheduler-event.ts";
+import { dispatch } from "../app/path/dispatch.ts";
+import type { JobDefinition } from "../core/jobs/job.ts";
+import { schedulerInput } from "../core/runs/scheduler-event.ts";
 import { MINUTE_MS, SECOND_MS, shortIsoOf } from "../core/time.ts";
 import { strikes, type Universe } from "./process.ts";
 import type { Spawn } from "./processes.ts";

@@ -1,7 +1,7 @@
 import { runIdOf } from "../core/identity.ts";
 import { SERIES_KEY, seriesKey, slotKeyInSortKey, subjectInPartitionKey } from "../core/items.ts";
-import type { JobDefinition } from "../core/job.ts";
-import { registeredIn, SERIES_KINDS, type Series, seriesIn } from "../core/series.ts";
+import type { JobDefinition } from "../core/jobs/job.ts";
+import { registeredIn, SERIES_KINDS, type Series, seriesIn } from "../core/runs/series.ts";
 import type { Item, Key } from "../core/write.ts";
 
 /** A live slot skips for live ones only; behind a backfill's run one waits, and that is the one it skips for. */

@@ -1,5 +1,5 @@
 import { SERIES_KEY, seriesKey } from "../core/items.ts";
-import { registeredIn, SERIES_KINDS, type SeriesName, seriesIn } from "../core/series.ts";
+import { registeredIn, SERIES_KINDS, type SeriesName, seriesIn } from "../core/runs/series.ts";
 import type { Item, Key } from "../core/write.ts";
 
 const nameIn = ({ pk, sk }: Key): SeriesName | undefined => {

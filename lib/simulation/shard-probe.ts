@@ -1,8 +1,8 @@
-import { doneIn, failedSeatsIn, fanOutOf, phaseOf, type Seat, seatIn } from "../core/fan-out.ts";
 import type { Occurrence } from "../core/identity.ts";
 import { bucketKey, slotKeyInSortKey, subjectInPartitionKey } from "../core/items.ts";
-import type { JobDefinition } from "../core/job.ts";
-import { bucketSize, bucketsOf, strideCount } from "../core/shards.ts";
+import type { JobDefinition } from "../core/jobs/job.ts";
+import { doneIn, failedSeatsIn, fanOutOf, phaseOf, type Seat, seatIn } from "../core/shards/fan-out.ts";
+import { bucketSize, bucketsOf, strideCount } from "../core/shards/shards.ts";
 import type { Item, Write } from "../core/write.ts";
 import type { Table } from "../ports/table.ts";
 

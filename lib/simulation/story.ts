@@ -1,7 +1,7 @@
-import type { JobDefinition, Manifest } from "../core/job.ts";
-import { scheduleOfJob } from "../core/job-list.ts";
-import { functionTimeoutMs } from "../core/pool.ts";
-import { maxReceiveCount } from "../core/retry.ts";
+import type { JobDefinition, Manifest } from "../core/jobs/job.ts";
+import { scheduleOfJob } from "../core/jobs/job-list.ts";
+import { functionTimeoutMs } from "../core/jobs/pool.ts";
+import { maxReceiveCount } from "../core/jobs/retry.ts";
 import { DAY_MS, HOUR_MS, SECOND_MS } from "../core/time.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Handlers } from "./attempts.ts";

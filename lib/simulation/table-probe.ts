@@ -1,5 +1,5 @@
-import type { JobDefinition } from "../core/job.ts";
-import { isTerminal } from "../core/run.ts";
+import type { JobDefinition } from "../core/jobs/job.ts";
+import { isTerminal } from "../core/runs/run.ts";
 import type { Item, Write } from "../core/write.ts";
 import type { Table, WriteAnswer } from "../ports/table.ts";
 import { keptViolation, pieceViolation } from "./kept-probe.ts";

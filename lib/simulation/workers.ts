@@ -1,7 +1,7 @@
-import { judgeDeadLetter } from "../app/dead-letters.ts";
-import type { WorkDeps } from "../app/visit.ts";
-import { work } from "../app/work.ts";
-import { parseMessage, type RunMessage } from "../core/message.ts";
+import { judgeDeadLetter } from "../app/path/dead-letters.ts";
+import type { WorkDeps } from "../app/path/visit.ts";
+import { work } from "../app/path/work.ts";
+import { parseMessage, type RunMessage } from "../core/runs/message.ts";
 import { SECOND_MS } from "../core/time.ts";
 import type { Settlement } from "../ports/run-queue.ts";
 import type { Handlers, Traces } from "./attempts.ts";

@@ -1,7 +1,7 @@
 import { type MemoryTable, memoryTable } from "../adapters/memory/memory-table.ts";
-import { watch } from "../app/watch.ts";
-import { DEFAULT_POOL, type JobDefinition, type Manifest } from "../core/job.ts";
-import { type JobList, jobList } from "../core/job-list.ts";
+import { watch } from "../app/watchdog/watch.ts";
+import { DEFAULT_POOL, type JobDefinition, type Manifest } from "../core/jobs/job.ts";
+import { type JobList, jobList } from "../core/jobs/job-list.ts";
 import { MINUTE_MS } from "../core/time.ts";
 import type { Item } from "../core/write.ts";
 import type { Journal } from "../ports/journal.ts";

@@ -1,4 +1,4 @@
-import { type Job, markJob } from "../core/authoring.ts";
+import { type Job, markJob } from "../core/jobs/authoring.ts";
 
 const put = (variables: { readonly [name: string]: string | undefined }): void => {
   for (const [name, value] of Object.entries(variables)) {

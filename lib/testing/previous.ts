@@ -1,9 +1,9 @@
-import { fitsInline, storeAside } from "../app/side.ts";
+import { fitsInline, storeAside } from "../app/path/side.ts";
 import { InvalidInput } from "../core/errors.ts";
 import { type Occurrence, slotKeyOf } from "../core/identity.ts";
 import { runKey } from "../core/items.ts";
-import type { JobDefinition } from "../core/job.ts";
-import { scheduleOfJob } from "../core/job-list.ts";
+import type { JobDefinition } from "../core/jobs/job.ts";
+import { scheduleOfJob } from "../core/jobs/job-list.ts";
 import type { Json } from "../core/json.ts";
 import { set, type Value } from "../core/write.ts";
 import type { Table } from "../ports/table.ts";

@@ -1,6 +1,6 @@
 import { callHandler } from "../adapters/thread/call-handler.ts";
 import type { Deps } from "../app/deps.ts";
-import type { WorkDeps } from "../app/visit.ts";
+import type { WorkDeps } from "../app/path/visit.ts";
 import type { AttemptEnd, AttemptServices, Attempts, RunningAttempt } from "../ports/attempts.ts";
 import type { Table } from "../ports/table.ts";
 import type { KillPoint, Trap } from "./trap.ts";

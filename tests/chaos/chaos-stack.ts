@@ -18,7 +18,7 @@ import { stackConfig } from "../../cli/dev/stack-config.ts";
 import { dynamoTable } from "../../lib/adapters/dynamo/dynamo-table.ts";
 import type { StackConfig } from "../../lib/compose/config.ts";
 import { type Occurrence, slotKeyOf } from "../../lib/core/identity.ts";
-import type { JobDefinition, Manifest } from "../../lib/core/job.ts";
+import type { JobDefinition, Manifest } from "../../lib/core/jobs/job.ts";
 import { MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
 import { definition } from "../support/definitions.ts";
 import { manifestOf } from "../support/embedded-services.ts";

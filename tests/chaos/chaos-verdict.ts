@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Occurrence, runIdOf } from "../../lib/core/identity.ts";
 import { effectRange, lockKey, runKey } from "../../lib/core/items.ts";
-import { holdersOf, waitersOf } from "../../lib/core/lock.ts";
-import { isTerminal } from "../../lib/core/run.ts";
+import { holdersOf, waitersOf } from "../../lib/core/runs/lock.ts";
+import { isTerminal } from "../../lib/core/runs/run.ts";
 import type { Key } from "../../lib/core/write.ts";
 import { brokenSeries } from "../../lib/simulation/series-invariants.ts";
 import { BACKFILLED, type ChaosStack, LOCKED, LONG, PIECES } from "./chaos-stack.ts";

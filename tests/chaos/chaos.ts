@@ -11,12 +11,12 @@ import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { makeClients } from "../../cli/dev/clients.ts";
 import { systemClock } from "../../lib/adapters/system/system.ts";
-import { startBackfill } from "../../lib/app/backfill.ts";
-import { noteAsk } from "../../lib/app/looks.ts";
+import { startBackfill } from "../../lib/app/series/backfill.ts";
+import { noteAsk } from "../../lib/app/watchdog/looks.ts";
 import { composeDeps } from "../../lib/compose/deps.ts";
 import { type Occurrence, slotKeyOf } from "../../lib/core/identity.ts";
-import { holdersOf, waitersOf } from "../../lib/core/lock.ts";
-import { schedulerInput } from "../../lib/core/scheduler-event.ts";
+import { holdersOf, waitersOf } from "../../lib/core/runs/lock.ts";
+import { schedulerInput } from "../../lib/core/runs/scheduler-event.ts";
 import { MINUTE_MS, SECOND_MS, shortIsoOf } from "../../lib/core/time.ts";
 import { seededRandom } from "../../lib/simulation/random.ts";
 import {

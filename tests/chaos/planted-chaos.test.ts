@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { faultNamed } from "./planted-chaos.ts";
 
 test("a fault to plant under chaos is found by its name, or by a text that no other one has", () => {
-  expect(faultNamed("a claim goes over a record").file).toBe("lib/core/transitions.ts");
+  expect(faultNamed("a claim goes over a record").file).toBe("lib/core/runs/transitions.ts");
   expect(faultNamed("room for one more holder").name).toBe("room for one more holder than the policy says");
 });
 

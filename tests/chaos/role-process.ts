@@ -18,7 +18,7 @@ import {
   watchdogFunction,
   workerFunction,
 } from "../../lib/compose/functions.ts";
-import type { Manifest } from "../../lib/core/job.ts";
+import type { Manifest } from "../../lib/core/jobs/job.ts";
 import type { SqsHandler } from "../../lib/inbound/sqs.ts";
 
 export type Role = "dispatcher" | "worker" | "watchdog" | "dead-letters";

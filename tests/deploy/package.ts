@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { RunView } from "../../lib/core/run.ts";
+import type { RunView } from "../../lib/core/runs/run.ts";
 import { copyOf, folderWith, SOURCES, succeed } from "../deployable/support.ts";
 import { makeCommands } from "./commands.ts";
 import type { Emulator } from "./emulator.ts";

@@ -4,7 +4,7 @@ import { GetScheduleCommand, UpdateScheduleCommand } from "@aws-sdk/client-sched
 import { CreateSecretCommand } from "@aws-sdk/client-secrets-manager";
 import { GetQueueUrlCommand, SetQueueAttributesCommand } from "@aws-sdk/client-sqs";
 import type { Finding } from "../../cli/stage/drift.ts";
-import type { RunView } from "../../lib/core/run.ts";
+import type { RunView } from "../../lib/core/runs/run.ts";
 import { ACCOUNT, REGION } from "./aws.ts";
 import type { Delivery } from "./companion.ts";
 import { SERVICE, STAGE } from "./project.ts";

@@ -3,8 +3,8 @@
 import { SetAlarmStateCommand } from "@aws-sdk/client-cloudwatch";
 import { InvokeCommand } from "@aws-sdk/client-lambda";
 import { GetQueueUrlCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
-import type { AlertTest } from "../../lib/app/test-alert.ts";
-import type { RunView } from "../../lib/core/run.ts";
+import type { AlertTest } from "../../lib/app/notify/test-alert.ts";
+import type { RunView } from "../../lib/core/runs/run.ts";
 import { mayDo, oneOf } from "./permissions.ts";
 import { SERVICE, STAGE } from "./project.ts";
 import { until } from "./report.ts";

@@ -3,7 +3,7 @@ import { FilterLogEventsCommand } from "@aws-sdk/client-cloudwatch-logs";
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { InvokeCommand } from "@aws-sdk/client-lambda";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
-import type { RunView } from "../../lib/core/run.ts";
+import type { RunView } from "../../lib/core/runs/run.ts";
 import type { Aws } from "./aws.ts";
 import type { Commands } from "./commands.ts";
 import { SERVICE, STAGE } from "./project.ts";

@@ -1,5 +1,5 @@
 import { ListSchedulesCommand } from "@aws-sdk/client-scheduler";
-import type { RunView } from "../../lib/core/run.ts";
+import type { RunView } from "../../lib/core/runs/run.ts";
 import { folderWith, symlinkLibrary } from "../deployable/support.ts";
 import type { Aws } from "./aws.ts";
 import { makeCommands } from "./commands.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { DEFAULTS } from "../../lib/core/job.ts";
+import { DEFAULTS } from "../../lib/core/jobs/job.ts";
 import { MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
 import { atSlots, jobFile } from "./project.ts";
 import { alarm, allSucceeded, paged, runOf, type Stage, untilMs } from "./stage.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { freePorts } from "../../cli/dev/network-port.ts";
-import { alarmName } from "../../lib/core/alarm.ts";
+import { alarmName } from "../../lib/core/alarms/alarm.ts";
 import { runIdOf, slotKeyOf } from "../../lib/core/identity.ts";
 import { EMBEDDED_ALARM_MINUTE_MS } from "../../lib/core/settings.ts";
 import { SECOND_MS } from "../../lib/core/time.ts";

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { RunView } from "../../lib/core/run.ts";
+import type { RunView } from "../../lib/core/runs/run.ts";
 import { type RunningStack, runIn, startStack } from "../support/stack-process.ts";
 
 const PORT = 4793;

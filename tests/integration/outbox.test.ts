@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dynamoTable } from "../../lib/adapters/dynamo/dynamo-table.ts";
-import { deliver } from "../../lib/app/deliver.ts";
-import { makeListAlerts } from "../../lib/app/list-alerts.ts";
-import { notifyAlarm } from "../../lib/app/notify-alarm.ts";
+import { deliver } from "../../lib/app/notify/deliver.ts";
+import { makeListAlerts } from "../../lib/app/notify/list-alerts.ts";
+import { notifyAlarm } from "../../lib/app/notify/notify-alarm.ts";
 import { AWS_TIMINGS } from "../../lib/core/settings.ts";
 import { embeddedTable } from "../support/embedded-table.ts";
 import { away, makeReceiver, onNotify, onPage, refusal, setupOutbox, taken } from "../unit/notify/setup.ts";

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock, systemTimers } from "../../lib/adapters/system/system.ts";
 import { makeThreadAttempts } from "../../lib/adapters/thread/thread-attempts.ts";
 import type { Json } from "../../lib/core/json.ts";
-import type { Effect, Progress } from "../../lib/core/kept.ts";
+import type { Effect, Progress } from "../../lib/core/runs/kept.ts";
 import type { AttemptServices } from "../../lib/ports/attempts.ts";
 import { QUIET_SERVICES } from "../support/quiet-services.ts";
 

@@ -15,7 +15,7 @@ import { stackConfig } from "../../cli/dev/stack-config.ts";
 import { dynamoTable } from "../../lib/adapters/dynamo/dynamo-table.ts";
 import { systemTimers } from "../../lib/adapters/system/system.ts";
 import type { StackConfig } from "../../lib/compose/config.ts";
-import type { Manifest } from "../../lib/core/job.ts";
+import type { Manifest } from "../../lib/core/jobs/job.ts";
 import { AWS_TIMINGS } from "../../lib/core/settings.ts";
 import { MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
 import { definition } from "../support/definitions.ts";

@@ -5,7 +5,7 @@ import { poolQueue, queueArn, REGION } from "../../cli/dev/resources.ts";
 import { systemClock as clock, systemTimers as timers } from "../../lib/adapters/system/system.ts";
 import type { StackConfig } from "../../lib/compose/config.ts";
 import { workerFunction } from "../../lib/compose/functions.ts";
-import type { Manifest } from "../../lib/core/job.ts";
+import type { Manifest } from "../../lib/core/jobs/job.ts";
 import { type Counts, counting } from "./counted.ts";
 
 export interface WorkerOrders {

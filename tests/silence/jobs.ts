@@ -1,4 +1,4 @@
-import { DEFAULTS, type JobDefinition } from "../../lib/core/job.ts";
+import { DEFAULTS, type JobDefinition } from "../../lib/core/jobs/job.ts";
 import { HOUR_MS } from "../../lib/core/time.ts";
 import { definition } from "../support/definitions.ts";
 

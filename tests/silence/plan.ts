@@ -1,5 +1,5 @@
-import type { JobDefinition } from "../../lib/core/job.ts";
-import { scheduleOfJob } from "../../lib/core/job-list.ts";
+import type { JobDefinition } from "../../lib/core/jobs/job.ts";
+import { scheduleOfJob } from "../../lib/core/jobs/job-list.ts";
 import { parseZone } from "../../lib/core/schedule/zone.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/core/time.ts";
 import type { SeededRandom } from "../../lib/simulation/random.ts";

@@ -1,4 +1,4 @@
-import type { Alert } from "../../lib/core/alert.ts";
+import type { Alert } from "../../lib/core/alerts/alert.ts";
 import { seededRandom } from "../../lib/simulation/random.ts";
 import { jobsIn, ZONES } from "./jobs.ts";
 import { planFor, SPAN } from "./plan.ts";

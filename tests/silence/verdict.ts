@@ -1,4 +1,4 @@
-import type { Alert, AlertKind } from "../../lib/core/alert.ts";
+import type { Alert, AlertKind } from "../../lib/core/alerts/alert.ts";
 import { MINUTE_MS, shortIsoOf } from "../../lib/core/time.ts";
 import type { JobPlan, Silence, SilenceKind } from "./plan.ts";
 

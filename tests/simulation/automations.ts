@@ -1,7 +1,7 @@
-import { type Automation, automationIn, definitionOf } from "../../lib/core/automation.ts";
+import { type Automation, automationIn, definitionOf } from "../../lib/core/automations/automation.ts";
 import { automationSubject, slotMsOf } from "../../lib/core/identity.ts";
 import { runRange, slotKeyInSortKey } from "../../lib/core/items.ts";
-import type { JobDefinition } from "../../lib/core/job.ts";
+import type { JobDefinition } from "../../lib/core/jobs/job.ts";
 import { parseSchedule } from "../../lib/core/schedule/schedule.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, shortIsoOf } from "../../lib/core/time.ts";
 import type { Item } from "../../lib/core/write.ts";

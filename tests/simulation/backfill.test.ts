@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readRunId, slotKeyOf } from "../../lib/core/identity.ts";
 import { runKey } from "../../lib/core/items.ts";
-import type { JobDefinition } from "../../lib/core/job.ts";
+import type { JobDefinition } from "../../lib/core/jobs/job.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
 import { type Handlers, notedExecution } from "../../lib/simulation/attempts.ts";
 import { brokenPromises } from "../../lib/simulation/invariants.ts";

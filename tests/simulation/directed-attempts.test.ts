@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { judgeDeadLetter } from "../../lib/app/dead-letters.ts";
-import { makeOperator } from "../../lib/app/operator.ts";
+import { makeOperator } from "../../lib/app/operate/operator.ts";
+import { judgeDeadLetter } from "../../lib/app/path/dead-letters.ts";
 import { lockKey, runKey } from "../../lib/core/items.ts";
-import type { JobDefinition } from "../../lib/core/job.ts";
-import type { RunMessage } from "../../lib/core/message.ts";
+import type { JobDefinition } from "../../lib/core/jobs/job.ts";
+import type { RunMessage } from "../../lib/core/runs/message.ts";
 import { definition } from "../support/definitions.ts";
 import { at, failure, msOf, onRun, setup } from "../support/path.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { look } from "../../lib/app/looks.ts";
-import { endOrphan } from "../../lib/app/removed-jobs.ts";
+import { look } from "../../lib/app/watchdog/looks.ts";
+import { endOrphan } from "../../lib/app/watchdog/removed-jobs.ts";
 import { definitionKey, lockKey, runKey } from "../../lib/core/items.ts";
 import { definition } from "../support/definitions.ts";
 import { at, msOf, onRun, setup } from "../support/path.ts";

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { claimAndSend } from "../../lib/app/claims.ts";
-import { release } from "../../lib/app/lock-keeper.ts";
-import { makeOperator } from "../../lib/app/operator.ts";
+import { makeOperator } from "../../lib/app/operate/operator.ts";
+import { claimAndSend } from "../../lib/app/path/claims.ts";
+import { release } from "../../lib/app/path/lock-keeper.ts";
 import type { Occurrence } from "../../lib/core/identity.ts";
 import { lockKey, runKey } from "../../lib/core/items.ts";
-import type { JobDefinition } from "../../lib/core/job.ts";
-import { holdersOf, waitersOf } from "../../lib/core/lock.ts";
-import type { Trigger } from "../../lib/core/message.ts";
-import { claim } from "../../lib/core/transitions.ts";
+import type { JobDefinition } from "../../lib/core/jobs/job.ts";
+import { holdersOf, waitersOf } from "../../lib/core/runs/lock.ts";
+import type { Trigger } from "../../lib/core/runs/message.ts";
+import { claim } from "../../lib/core/runs/transitions.ts";
 import { definition } from "../support/definitions.ts";
 import { at, failure, msOf, onLock, onRun, setup } from "../support/path.ts";
 

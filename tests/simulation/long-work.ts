@@ -1,6 +1,6 @@
 import { slotKeyOf } from "../../lib/core/identity.ts";
 import { effectRange, runKey } from "../../lib/core/items.ts";
-import type { Overlap } from "../../lib/core/job.ts";
+import type { Overlap } from "../../lib/core/jobs/job.ts";
 import { HOUR_MS, MINUTE_MS } from "../../lib/core/time.ts";
 import type { Item } from "../../lib/core/write.ts";
 import type { AttemptEnd, AttemptServices } from "../../lib/ports/attempts.ts";

@@ -1,7 +1,7 @@
-import { isLocked, maxHolders } from "../../lib/app/lock-keeper.ts";
+import { isLocked, maxHolders } from "../../lib/app/path/lock-keeper.ts";
 import { slotKeyOf } from "../../lib/core/identity.ts";
 import { runKey } from "../../lib/core/items.ts";
-import type { JobDefinition, Overlap, ShardsDefinition } from "../../lib/core/job.ts";
+import type { JobDefinition, Overlap, ShardsDefinition } from "../../lib/core/jobs/job.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
 import { SURROUNDING_FAULTS } from "../../lib/simulation/faults.ts";
 import { brokenPromises, type Verdict } from "../../lib/simulation/invariants.ts";

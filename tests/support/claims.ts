@@ -1,8 +1,8 @@
-import { type Ask, claimAndSend } from "../../lib/app/claims.ts";
+import { type Ask, claimAndSend } from "../../lib/app/path/claims.ts";
 import type { Occurrence } from "../../lib/core/identity.ts";
 import { runKey } from "../../lib/core/items.ts";
-import type { Trigger } from "../../lib/core/message.ts";
-import { claim } from "../../lib/core/transitions.ts";
+import type { Trigger } from "../../lib/core/runs/message.ts";
+import { claim } from "../../lib/core/runs/transitions.ts";
 import { definition } from "./definitions.ts";
 import { at, msOf, type Setup, setup } from "./path.ts";
 

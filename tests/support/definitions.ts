@@ -1,4 +1,4 @@
-import { DEFAULTS, type JobDefinition } from "../../lib/core/job.ts";
+import { DEFAULTS, type JobDefinition } from "../../lib/core/jobs/job.ts";
 
 /** A checked definition with the defaults, but for what the test is about. */
 export const definition = (changes: Partial<JobDefinition> & { readonly name: string }): JobDefinition => ({

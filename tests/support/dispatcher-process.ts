@@ -1,6 +1,6 @@
 import type { StackConfig } from "../../lib/compose/config.ts";
 import { dispatcherFunction } from "../../lib/compose/functions.ts";
-import type { Manifest } from "../../lib/core/job.ts";
+import type { Manifest } from "../../lib/core/jobs/job.ts";
 
 interface Start {
   readonly config: StackConfig;

@@ -1,8 +1,8 @@
 import { CreateQueueCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { startFauxqs } from "fauxqs";
 import type { StackConfig } from "../../lib/compose/config.ts";
-import type { JobDefinition, Manifest } from "../../lib/core/job.ts";
-import { jobList } from "../../lib/core/job-list.ts";
+import type { JobDefinition, Manifest } from "../../lib/core/jobs/job.ts";
+import { jobList } from "../../lib/core/jobs/job-list.ts";
 import { EMBEDDED_TIMINGS } from "../../lib/core/settings.ts";
 import { embeddedTable, TEST_CREDENTIALS } from "./embedded-table.ts";
 

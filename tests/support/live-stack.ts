@@ -1,8 +1,8 @@
-import { watch } from "../../lib/app/watch.ts";
-import type { Alert } from "../../lib/core/alert.ts";
-import type { JobDefinition } from "../../lib/core/job.ts";
-import type { RunMessage } from "../../lib/core/message.ts";
-import { readAlert } from "../../lib/core/outbox.ts";
+import { watch } from "../../lib/app/watchdog/watch.ts";
+import type { Alert } from "../../lib/core/alerts/alert.ts";
+import { readAlert } from "../../lib/core/alerts/outbox.ts";
+import type { JobDefinition } from "../../lib/core/jobs/job.ts";
+import type { RunMessage } from "../../lib/core/runs/message.ts";
 import { MINUTE_MS, SECOND_MS, shortIsoOf } from "../../lib/core/time.ts";
 import { type SetupOptions, setup } from "./path.ts";
 

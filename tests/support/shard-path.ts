@@ -1,8 +1,8 @@
-import { fanOutOf } from "../../lib/core/fan-out.ts";
 import { bucketKey } from "../../lib/core/items.ts";
-import type { JobDefinition, ShardsDefinition } from "../../lib/core/job.ts";
-import type { RunMessage } from "../../lib/core/message.ts";
-import { placeOfShard } from "../../lib/core/shards.ts";
+import type { JobDefinition, ShardsDefinition } from "../../lib/core/jobs/job.ts";
+import type { RunMessage } from "../../lib/core/runs/message.ts";
+import { fanOutOf } from "../../lib/core/shards/fan-out.ts";
+import { placeOfShard } from "../../lib/core/shards/shards.ts";
 import type { Item, Key } from "../../lib/core/write.ts";
 import type { AttemptEnd, AttemptRequest } from "../../lib/ports/attempts.ts";
 import type { Settlement } from "../../lib/ports/run-queue.ts";

@@ -1,7 +1,7 @@
 import { type AttributeValue, DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import type { SQSClient } from "@aws-sdk/client-sqs";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
-import type { StoryCounts } from "../../lib/core/story-counts.ts";
+import type { StoryCounts } from "../../lib/core/costs/story-counts.ts";
 import type { Item } from "../../lib/core/write.ts";
 import { TEST_CREDENTIALS } from "./embedded-table.ts";
 import { itemBytes } from "./item-size.ts";

@@ -1,4 +1,4 @@
-import type { TextContext } from "../../core/alert-text.ts";
+import type { TextContext } from "../../core/alerts/alert-text.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /** What each channel is made from. */

@@ -1,5 +1,5 @@
 import { PublishCommand, type SNSClient } from "@aws-sdk/client-sns";
-import { alertText, messageTitle, PLAIN, written } from "../../core/alert-text.ts";
+import { alertText, messageTitle, PLAIN, written } from "../../core/alerts/alert-text.ts";
 import type { Channel } from "../../ports/channel.ts";
 import { CHAT_ALERTS_PER_MESSAGE, type ChannelDeps } from "./channel-deps.ts";
 

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { alertText, messageTitle, PLAIN, written } from "../../core/alert-text.ts";
+import { alertText, messageTitle, PLAIN, written } from "../../core/alerts/alert-text.ts";
 import { MINUTE_MS, SECOND_MS } from "../../core/time.ts";
 import type { Channel } from "../../ports/channel.ts";
 import { CHAT_ALERTS_PER_MESSAGE, type ChannelDeps } from "./channel-deps.ts";

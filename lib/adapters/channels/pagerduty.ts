@@ -1,5 +1,5 @@
-import type { Alert } from "../../core/alert.ts";
-import { alertText, endsTrouble, type TextContext } from "../../core/alert-text.ts";
+import type { Alert } from "../../core/alerts/alert.ts";
+import { alertText, endsTrouble, type TextContext } from "../../core/alerts/alert-text.ts";
 import { trimmed } from "../../core/json-safe.ts";
 import { isoOf } from "../../core/time.ts";
 import type { Channel } from "../../ports/channel.ts";

@@ -1,4 +1,4 @@
-import { alertText, messageTitle, type Style, written } from "../../core/alert-text.ts";
+import { alertText, messageTitle, type Style, written } from "../../core/alerts/alert-text.ts";
 import type { Channel } from "../../ports/channel.ts";
 import { CHAT_ALERTS_PER_MESSAGE, type ChannelDeps } from "./channel-deps.ts";
 import { byStatus, checkedUrl, postJson } from "./http.ts";

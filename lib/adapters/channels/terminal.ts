@@ -1,4 +1,4 @@
-import { alertText, type TextContext } from "../../core/alert-text.ts";
+import { alertText, type TextContext } from "../../core/alerts/alert-text.ts";
 import type { Channel } from "../../ports/channel.ts";
 
 /** Whoever sits in front of the embedded stack. */

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
-import type { Alert } from "../../core/alert.ts";
-import { alertText, type TextContext } from "../../core/alert-text.ts";
+import type { Alert } from "../../core/alerts/alert.ts";
+import { alertText, type TextContext } from "../../core/alerts/alert-text.ts";
 import { SECOND_MS, shortIsoOf } from "../../core/time.ts";
 import type { Channel } from "../../ports/channel.ts";
 import type { ChannelDeps } from "./channel-deps.ts";

@@ -1,8 +1,8 @@
 import { Logger } from "@aws-lambda-powertools/logger";
-import { JOB_METRICS } from "../../core/alarm.ts";
+import { JOB_METRICS } from "../../core/alarms/alarm.ts";
+import { type MetricName, NAMESPACE } from "../../core/alarms/metrics.ts";
 import type { Json } from "../../core/json.ts";
-import { type MetricName, NAMESPACE } from "../../core/metrics.ts";
-import { isTerminal } from "../../core/run.ts";
+import { isTerminal } from "../../core/runs/run.ts";
 import { shortIsoOf } from "../../core/time.ts";
 import type { LogLevel } from "../../ports/attempts.ts";
 import type { Clock } from "../../ports/clock.ts";

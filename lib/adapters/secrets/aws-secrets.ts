@@ -1,7 +1,7 @@
 import { GetSecretValueCommand, SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { GetParametersCommand, SSMClient } from "@aws-sdk/client-ssm";
 import { InvalidInput } from "../../core/errors.ts";
-import { type SecretSource, secretSource } from "../../core/job-needs.ts";
+import { type SecretSource, secretSource } from "../../core/jobs/job-needs.ts";
 
 /** GetParameters takes ten names a call. */
 const NAMES_PER_CALL = 10;

@@ -1,5 +1,5 @@
 import { parseEnv } from "node:util";
-import { inStage, type JobNeeds } from "../../core/job-needs.ts";
+import { inStage, type JobNeeds } from "../../core/jobs/job-needs.ts";
 
 export interface LocalNeeds {
   /** To be added to the worker's environment. */

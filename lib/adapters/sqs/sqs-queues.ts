@@ -7,7 +7,7 @@ import {
   type SQSClient,
 } from "@aws-sdk/client-sqs";
 import { InvalidInput, messageOf, Unavailable } from "../../core/errors.ts";
-import { messageText, type RunMessage } from "../../core/message.ts";
+import { messageText, type RunMessage } from "../../core/runs/message.ts";
 import type { Deliveries, RunQueue, SendAnswer } from "../../ports/run-queue.ts";
 
 type QueueUrls = { readonly [pool: string]: string };

@@ -1,5 +1,5 @@
-import { adviceOf, isJob, isOutcome, outcomeOf } from "../../core/authoring.ts";
 import { InvalidInput } from "../../core/errors.ts";
+import { adviceOf, isJob, isOutcome, outcomeOf } from "../../core/jobs/authoring.ts";
 import { boundedJson, errorFacts, toJson } from "../../core/json-safe.ts";
 import { checkInput, isStandardSchema } from "../../core/standard-schema.ts";
 import type { AttemptRequest, Part } from "../../ports/attempts.ts";

@@ -1,10 +1,10 @@
-import { markOutcome, type Outcome, type OutcomeEnd } from "../../core/authoring.ts";
 import { durationMs } from "../../core/duration.ts";
 import { InvalidInput } from "../../core/errors.ts";
+import { markOutcome, type Outcome, type OutcomeEnd } from "../../core/jobs/authoring.ts";
 import { isRecord, type Json } from "../../core/json.ts";
 import { boundedJson, toJson, trimmed } from "../../core/json-safe.ts";
-import { checkEffectKey, checkpointOf, effectOf, progressOf, resultOf } from "../../core/kept.ts";
-import type { ShardCounts } from "../../core/shards.ts";
+import { checkEffectKey, checkpointOf, effectOf, progressOf, resultOf } from "../../core/runs/kept.ts";
+import type { ShardCounts } from "../../core/shards/shards.ts";
 import type { JobContext, Shard } from "../../index.ts";
 import type {
   AttemptRequest,

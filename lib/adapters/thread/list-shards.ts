@@ -1,5 +1,5 @@
 import { InvalidInput } from "../../core/errors.ts";
-import { type ListedShard, shardReader } from "../../core/shards.ts";
+import { type ListedShard, shardReader } from "../../core/shards/shards.ts";
 import type { AttemptServices } from "../../ports/attempts.ts";
 
 /** So many go to the process around the thread at a time: enough to make the crossing cheap. */

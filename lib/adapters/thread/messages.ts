@@ -1,6 +1,6 @@
 import type { Json } from "../../core/json.ts";
-import type { Effect, Progress } from "../../core/kept.ts";
-import type { ListedShard } from "../../core/shards.ts";
+import type { Effect, Progress } from "../../core/runs/kept.ts";
+import type { ListedShard } from "../../core/shards/shards.ts";
 import type {
   AttemptEnd,
   AttemptRequest,

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import process from "node:process";
 import { errorFacts } from "../../core/json-safe.ts";
-import type { Progress } from "../../core/kept.ts";
+import type { Progress } from "../../core/runs/kept.ts";
 import type { AttemptRequest, AttemptServices, ErrorFacts } from "../../ports/attempts.ts";
 import { callHandler } from "./call-handler.ts";
 import { openChannel } from "./channel.ts";

@@ -1,9 +1,9 @@
 import type { Context, Hono } from "hono";
-import type { Inspect } from "../../app/inspect.ts";
-import type { Operator } from "../../app/operator.ts";
+import type { Inspect } from "../../app/inspect/inspect.ts";
+import type { Operator } from "../../app/operate/operator.ts";
 import { InvalidInput } from "../../core/errors.ts";
-import type { JobDefinition } from "../../core/job.ts";
-import type { JobList } from "../../core/job-list.ts";
+import type { JobDefinition } from "../../core/jobs/job.ts";
+import type { JobList } from "../../core/jobs/job-list.ts";
 import { shortIsoOf } from "../../core/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ActAnswer, JobActAnswer } from "./answers.ts";

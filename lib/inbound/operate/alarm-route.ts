@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import type { RingingAlarm } from "../../core/alarm.ts";
+import type { RingingAlarm } from "../../core/alarms/alarm.ts";
 import { shortIsoOf } from "../../core/time.ts";
 import type { AlarmsAnswer, AlarmView } from "./answers.ts";
 

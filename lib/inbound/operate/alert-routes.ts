@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
-import type { AlertView } from "../../app/list-alerts.ts";
-import type { AlertTest } from "../../app/test-alert.ts";
-import type { AlertTopic } from "../../core/alert.ts";
+import type { AlertView } from "../../app/notify/list-alerts.ts";
+import type { AlertTest } from "../../app/notify/test-alert.ts";
+import type { AlertTopic } from "../../core/alerts/alert.ts";
 import type { AlertsAnswer } from "./answers.ts";
 import { bodyOf } from "./body.ts";
 import { ALERT_TEST_REQUEST, ALERTS_QUERY, checked } from "./schemas.ts";

@@ -1,12 +1,12 @@
-import type { BackfillPlan } from "../../app/backfill.ts";
-import type { AlertView } from "../../app/list-alerts.ts";
-import type { FlipView } from "../../app/list-flips.ts";
-import type { JobSummary } from "../../app/list-jobs.ts";
-import type { SeriesView } from "../../app/series-view.ts";
-import type { AlarmDefinition } from "../../core/alarm.ts";
-import type { JobDefinition } from "../../core/job.ts";
+import type { FlipView } from "../../app/health/list-flips.ts";
+import type { JobSummary } from "../../app/inspect/list-jobs.ts";
+import type { AlertView } from "../../app/notify/list-alerts.ts";
+import type { BackfillPlan } from "../../app/series/backfill.ts";
+import type { SeriesView } from "../../app/series/series-view.ts";
+import type { AlarmDefinition } from "../../core/alarms/alarm.ts";
+import type { JobDefinition } from "../../core/jobs/job.ts";
 import type { Json } from "../../core/json.ts";
-import type { RunView } from "../../core/run.ts";
+import type { RunView } from "../../core/runs/run.ts";
 
 /** What the operate router answers, route by route. Types only: a client may import them without the router. */
 

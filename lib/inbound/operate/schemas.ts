@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { InvalidInput } from "../../core/errors.ts";
 import { NAME_PATTERN } from "../../core/identity.ts";
 import type { Json } from "../../core/json.ts";
-import { RUN_STATES } from "../../core/run.ts";
+import { RUN_STATES } from "../../core/runs/run.ts";
 
 /** What the router takes. Unknown names are refused: a mistyped filter must not answer as if it were none. */
 

@@ -1,9 +1,9 @@
 import type { Hono } from "hono";
-import type { Inspect } from "../../app/inspect.ts";
-import type { SeriesActs } from "../../app/series-acts.ts";
+import type { Inspect } from "../../app/inspect/inspect.ts";
+import type { SeriesActs } from "../../app/series/series-acts.ts";
 import { InvalidInput } from "../../core/errors.ts";
-import type { JobDefinition } from "../../core/job.ts";
-import { SERIES_KINDS, type SeriesKind } from "../../core/series.ts";
+import type { JobDefinition } from "../../core/jobs/job.ts";
+import { SERIES_KINDS, type SeriesKind } from "../../core/runs/series.ts";
 import type {
   BackfillAnswer,
   BackfillPlanAnswer,

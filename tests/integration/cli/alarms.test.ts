@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { alarmsOf } from "../../../lib/core/alarms.ts";
+import { alarmsOf } from "../../../lib/core/alarms/alarms.ts";
 import { cli, startStack } from "./stack.ts";
 
 let stack: Awaited<ReturnType<typeof startStack>>;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { putAlert } from "../../../lib/app/outbox.ts";
+import { putAlert } from "../../../lib/app/notify/outbox.ts";
 import { cli, startStack } from "./stack.ts";
 
 let stack: Awaited<ReturnType<typeof startStack>>;

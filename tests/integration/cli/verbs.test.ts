@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { scheduleOfJob } from "../../../lib/core/job-list.ts";
+import { scheduleOfJob } from "../../../lib/core/jobs/job-list.ts";
 import { shortIsoOf } from "../../../lib/core/time.ts";
 import { cli, ended, JOBS, LONG_STACK, spawnCli, startStack } from "./stack.ts";
 

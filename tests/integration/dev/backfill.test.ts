@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import type { SeriesView } from "../../../lib/app/series-view.ts";
+import type { SeriesView } from "../../../lib/app/series/series-view.ts";
 import { type Dev, descendants, makeProject, readyDev } from "./support.ts";
 
 /** `npm run backfill-year` has all 365, which takes as many minutes' slots as it lasts. */

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dynamoTable } from "../../../lib/adapters/dynamo/dynamo-table.ts";
-import { makeInspect } from "../../../lib/app/inspect.ts";
-import { muteJob, resumeJob } from "../../../lib/app/operator.ts";
+import { makeInspect } from "../../../lib/app/inspect/inspect.ts";
+import { muteJob, resumeJob } from "../../../lib/app/operate/operator.ts";
+import { readAlert } from "../../../lib/core/alerts/outbox.ts";
 import { WAITING_ALERTS } from "../../../lib/core/items.ts";
-import { DEFAULTS } from "../../../lib/core/job.ts";
-import { readAlert } from "../../../lib/core/outbox.ts";
+import { DEFAULTS } from "../../../lib/core/jobs/job.ts";
 import { definition } from "../../support/definitions.ts";
 import { embeddedTable } from "../../support/embedded-table.ts";
 import { liveStack } from "../../support/live-stack.ts";

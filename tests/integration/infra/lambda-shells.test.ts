@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { artifactFiles, type Built } from "../../../infra/artifacts.ts";
 import { buildProject, formatFaults } from "../../../infra/build/build.ts";
 import type { FunctionKind } from "../../../infra/naming.ts";
-import { schedulerInput } from "../../../lib/core/scheduler-event.ts";
+import { schedulerInput } from "../../../lib/core/runs/scheduler-event.ts";
 import { type EmbeddedServices, embeddedServices } from "../../support/embedded-services.ts";
 import { receiveEvents } from "../../support/receive.ts";
 

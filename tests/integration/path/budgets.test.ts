@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, type MockInstance, 
 import { dynamoTable } from "../../../lib/adapters/dynamo/dynamo-table.ts";
 import { dispatcherFunction, workerFunction } from "../../../lib/compose/functions.ts";
 import { runKey } from "../../../lib/core/items.ts";
-import { schedulerInput } from "../../../lib/core/scheduler-event.ts";
+import { schedulerInput } from "../../../lib/core/runs/scheduler-event.ts";
 import { definition } from "../../support/definitions.ts";
 import { type EmbeddedServices, embeddedServices, manifestOf } from "../../support/embedded-services.ts";
 import { jobsFile } from "../../support/jobs-file.ts";

@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { dynamoTable } from "../../../lib/adapters/dynamo/dynamo-table.ts";
 import { systemClock } from "../../../lib/adapters/system/system.ts";
-import { retryRun } from "../../../lib/app/operator.ts";
-import { makeReadRun } from "../../../lib/app/read-run.ts";
+import { makeReadRun } from "../../../lib/app/inspect/read-run.ts";
+import { retryRun } from "../../../lib/app/operate/operator.ts";
 import { composeDeps } from "../../../lib/compose/deps.ts";
 import { dispatcherFunction, workerFunction } from "../../../lib/compose/functions.ts";
 import { slotKeyOf } from "../../../lib/core/identity.ts";
-import type { JobDefinition } from "../../../lib/core/job.ts";
-import { schedulerInput } from "../../../lib/core/scheduler-event.ts";
+import type { JobDefinition } from "../../../lib/core/jobs/job.ts";
+import { schedulerInput } from "../../../lib/core/runs/scheduler-event.ts";
 import { definition } from "../../support/definitions.ts";
 import { type EmbeddedServices, embeddedServices, manifestOf } from "../../support/embedded-services.ts";
 import { jobsFile } from "../../support/jobs-file.ts";

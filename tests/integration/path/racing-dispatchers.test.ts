@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { dynamoTable } from "../../../lib/adapters/dynamo/dynamo-table.ts";
 import { workerFunction } from "../../../lib/compose/functions.ts";
 import { runKey } from "../../../lib/core/items.ts";
-import { schedulerInput } from "../../../lib/core/scheduler-event.ts";
+import { schedulerInput } from "../../../lib/core/runs/scheduler-event.ts";
 import { isoOf, MINUTE_MS, shortIsoOf } from "../../../lib/core/time.ts";
 import { definition } from "../../support/definitions.ts";
 import { type EmbeddedServices, embeddedServices, manifestOf } from "../../support/embedded-services.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test, vi } from "vitest";
-import { STORY_COUNTS, type StoryCounts } from "../../../lib/core/story-counts.ts";
+import { STORY_COUNTS, type StoryCounts } from "../../../lib/core/costs/story-counts.ts";
 import { playStories } from "../../support/stories.ts";
 
 let played: { readonly [story: string]: StoryCounts };

@@ -5,7 +5,7 @@ const SURPRISE = "nothing fires that nobody asked for";
 const OWN = "each run-time schedule is on its own";
 const LIMIT = "an owner has as many as may be";
 
-const requestFaults = faultsIn("lib/app/automations.ts", [
+const requestFaults = faultsIn("lib/app/automations/automations.ts", [
   [
     "a run-time schedule is entered after its record",
     "  await enterAhead(deps, id, period);\n  const { item } = await table.write(createAutomation(wanted));\n",
@@ -33,7 +33,7 @@ const requestFaults = faultsIn("lib/app/automations.ts", [
   ],
 ]);
 
-const recordFaults = faultsIn("lib/core/automation.ts", [
+const recordFaults = faultsIn("lib/core/automations/automation.ts", [
   [
     "an id is taken from another",
     '  condition: absent("job"),\n  changes: [\n    set("v", ITEM_VERSION),',
@@ -62,7 +62,7 @@ const recordFaults = faultsIn("lib/core/automation.ts", [
 ]);
 
 const agendaFaults = [
-  ...faultsIn("lib/core/agenda.ts", [
+  ...faultsIn("lib/core/automations/agenda.ts", [
     [
       "who makes one leaves the next day to a walk that may not have seen it",
       "LEAD_MS + WINDOW_MS + HOUR_MS",
@@ -82,7 +82,7 @@ const agendaFaults = [
       "a pass looks at what the last one has not",
     ],
   ]),
-  ...faultsIn("lib/app/agenda.ts", [
+  ...faultsIn("lib/app/watchdog/agenda.ts", [
     [
       "the agenda moves past a look that failed",
       "      if (failures.length === 0) reached = place;\n",
@@ -129,10 +129,10 @@ const agendaFaults = [
       OWN,
     ],
   ]),
-  ...faultsIn("lib/app/watch.ts", [
+  ...faultsIn("lib/app/watchdog/watch.ts", [
     ["the watchdog looks at no run-time schedules", "    ...(await lookAtAgenda(deps, pass)),\n", "", LOST],
   ]),
-  ...faultsIn("lib/app/health.ts", [
+  ...faultsIn("lib/app/health/health.ts", [
     [
       "a deleted one is told of for ever",
       "automation?.deletedAtMs !== undefined;",

@@ -5,7 +5,7 @@ const FALSE_ALARM = "what is well rings no alarm";
 const UNCOUNTED = "every run that ends dead is counted";
 
 export const alarmFaults = [
-  ...faultsIn("lib/core/alarm-state.ts", [
+  ...faultsIn("lib/core/alarms/alarm-state.ts", [
     [
       "missing data is never breaching",
       'rule.missing === "breaching" ? rule.evaluationPeriods - real.length : 0',
@@ -26,7 +26,7 @@ export const alarmFaults = [
       FALSE_ALARM,
     ],
   ]),
-  ...faultsIn("lib/app/begin.ts", [
+  ...faultsIn("lib/app/path/begin.ts", [
     ["a run that lost its worker dies without a word", "    tellEnd(deps, visit, end);\n", "", UNCOUNTED],
   ]),
 ];

@@ -8,7 +8,7 @@ const PARKED = "a parked run waits for a person, and keeps its lock";
  * Not planted, because it changes nothing but the number of writes: a take-over that does not know its own success looks
  * again, and there finds its own start, or its own end of the run.
  */
-const beginFaults = faultsIn("lib/app/begin.ts", [
+const beginFaults = faultsIn("lib/app/path/begin.ts", [
   [
     "the end of a lease is computed after the answer",
     "  if (answer.written) return entered(deps, { item: answer.item, startedAtMs: nowMs, untilMs: leaseUntilMs });",
@@ -155,7 +155,7 @@ const beginFaults = faultsIn("lib/app/begin.ts", [
   ],
 ]);
 
-const attemptFaults = faultsIn("lib/app/attempt.ts", [
+const attemptFaults = faultsIn("lib/app/path/attempt.ts", [
   [
     "a lost lease is recorded all the same",
     "  if (keeper.lost()) return afterLostLease(deps, visit, keeper.why());\n",
@@ -182,7 +182,7 @@ const attemptFaults = faultsIn("lib/app/attempt.ts", [
   ],
 ]);
 
-const leaseFaults = faultsIn("lib/app/lease.ts", [
+const leaseFaults = faultsIn("lib/app/path/lease.ts", [
   [
     "a lease is never renewed",
     "  let renewal = timers.after(timings.leaseMs / 2, tick);",

@@ -13,7 +13,7 @@ const LIVE = "live slots are skipped for live runs only, and runs by hand never"
  * Neither: `class !== 0` left out where the line is judged for full. A run by hand is let into the line before that is
  * asked (planted: "judged as a live slot"); where there is room it would only move the line first, and join all the same.
  */
-export const claimFaults = faultsIn("lib/app/claims.ts", [
+export const claimFaults = faultsIn("lib/app/path/claims.ts", [
   [
     "what is caught up after an outage skips for what is caught up",
     'trigger === "backfill" || (trigger === "watchdog" && catchesUpInLine(job)) ? 2 : 0',

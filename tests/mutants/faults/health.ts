@@ -5,7 +5,7 @@ const FALSE_ALARM = "what is well is not told of";
 const TWICE = "each change is told once";
 const COUNTED = "failures are counted over runs in the order of their slots";
 
-const factFaults = faultsIn("lib/core/health-facts.ts", [
+const factFaults = faultsIn("lib/core/health/health-facts.ts", [
   [
     "a run whose grace is over is not late",
     "  return fact.isBackfill ? undefined : fact.dueMs + job.graceMs;",
@@ -68,7 +68,7 @@ const factFaults = faultsIn("lib/core/health-facts.ts", [
   ],
 ]);
 
-const judgeFaults = faultsIn("lib/core/judge-health.ts", [
+const judgeFaults = faultsIn("lib/core/health/judge-health.ts", [
   [
     "a skipped run counts as a failure",
     '(fact.state === "succeeded" || isFailed(fact) ||',
@@ -115,7 +115,7 @@ const judgeFaults = faultsIn("lib/core/judge-health.ts", [
 ]);
 
 const tellFaults = [
-  ...faultsIn("lib/core/health-flapping.ts", [
+  ...faultsIn("lib/core/health/health-flapping.ts", [
     [
       "a planned silence is told",
       "  if (!flapped && !begins) return { told: isMuted ? [] : news };",
@@ -125,7 +125,7 @@ const tellFaults = [
     ["nothing is damped", "recent.length >= MAX_CHANGES", "recent.length > MAX_CHANGES", TWICE],
     ["a page is damped", "told: flapped ? pages : [...pages", "told: flapped ? [] : [...pages", SILENT],
   ]),
-  ...faultsIn("lib/core/health-news.ts", [
+  ...faultsIn("lib/core/health/health-news.ts", [
     [
       "a lost worker whose run is over by then is not told of",
       "  const stuck = lostWorkers(turn).filter(",
@@ -154,7 +154,7 @@ const tellFaults = [
 ];
 
 const storeFaults = [
-  ...faultsIn("lib/core/health-items.ts", [
+  ...faultsIn("lib/core/health/health-items.ts", [
     [
       "health goes over what somebody else has judged",
       'condition: seenRevision === undefined ? absent("rev") : equals("rev", seenRevision),',
@@ -168,7 +168,7 @@ const storeFaults = [
       SILENT,
     ],
   ]),
-  ...faultsIn("lib/app/health.ts", [
+  ...faultsIn("lib/app/health/health.ts", [
     [
       "a pause that is over keeps a job from pausing itself",
       'any(absent(entry), atMost([entry, "untilMs"], nowMs))',
@@ -194,7 +194,7 @@ const storeFaults = [
       "the end of a trouble is told",
     ],
   ]),
-  ...faultsIn("lib/app/watch.ts", [
+  ...faultsIn("lib/app/watchdog/watch.ts", [
     ["no health is judged", "    ...(await keepHealth(deps, pass)),\n", "", SILENT],
     [
       "passes that fail pass for an absence",
@@ -203,7 +203,7 @@ const storeFaults = [
       FALSE_ALARM,
     ],
   ]),
-  ...faultsIn("lib/app/watch-slots.ts", [
+  ...faultsIn("lib/app/watchdog/watch-slots.ts", [
     [
       "what is marked as missed is not judged",
       "    if (answer.written) see(pass, occurrence, answer.item);\n",
@@ -211,7 +211,7 @@ const storeFaults = [
       SILENT,
     ],
   ]),
-  ...faultsIn("lib/app/looks.ts", [
+  ...faultsIn("lib/app/watchdog/looks.ts", [
     [
       "nobody looks when the grace is over",
       "isAhead ? Math.min(atMs, dueMs) : atMs",
@@ -219,7 +219,7 @@ const storeFaults = [
       "what is late is told within two minutes of its grace",
     ],
   ]),
-  ...faultsIn("lib/app/absence.ts", [
+  ...faultsIn("lib/app/watchdog/absence.ts", [
     [
       "the watchdog says nothing of its absence",
       "nowMs - lastMs <= AWAY_AFTER_MS",

@@ -11,7 +11,7 @@ const LIVE = "live slots are skipped for live runs only, and runs by hand never"
  * Not planted, because it changes nothing: the look at the record's state left out before a replaced waiter leaves the
  * line. Its text is removed from the line only, and what has become a holder is there no more.
  */
-export const keeperFaults = faultsIn("lib/app/lock-keeper.ts", [
+export const keeperFaults = faultsIn("lib/app/path/lock-keeper.ts", [
   [
     "the start deadline of a caught-up slot counts from its wake",
     '  return isTrigger(trigger) ? trigger : "backfill";',

@@ -4,7 +4,7 @@ const STALE = "an attempt that lost its lease changes what the next one goes on 
 const AGAIN = "an effect that was recorded is done again";
 const LOST = "what was saved is there for the next attempt";
 
-const fencedFaults = faultsIn("lib/core/fenced.ts", [
+const fencedFaults = faultsIn("lib/core/runs/fenced.ts", [
   [
     "a stale attempt saves over a newer one",
     '  condition: any(absent("fence"), lessThan("fence", fence), all(equals("fence", fence), lessThan("n", n))),\n',
@@ -25,7 +25,7 @@ const fencedFaults = faultsIn("lib/core/fenced.ts", [
   ],
 ]);
 
-const keptFaults = faultsIn("lib/app/kept.ts", [
+const keptFaults = faultsIn("lib/app/path/kept.ts", [
   [
     "every attempt is taken for the first",
     "const isFirst = ({ fence }: Keeper): boolean => fence === 1;",
@@ -70,7 +70,7 @@ const keptFaults = faultsIn("lib/app/kept.ts", [
   ],
 ]);
 
-const pieceFaults = faultsIn("lib/core/transitions.ts", [
+const pieceFaults = faultsIn("lib/core/runs/transitions.ts", [
   [
     "a piece uses an attempt",
     '    increment("cont", 1),\n',
@@ -85,7 +85,7 @@ const pieceFaults = faultsIn("lib/core/transitions.ts", [
   ],
 ]);
 
-const repeatedFaults = faultsIn("lib/app/repeated.ts", [
+const repeatedFaults = faultsIn("lib/app/path/repeated.ts", [
   [
     "a result is given up at the first refusal to answer",
     "const TRIES = 3;",

@@ -10,7 +10,7 @@ const STUCK = "the lock lists what is over";
  * Not planted, because it changes nothing: `exists(its)` left out of the nudge of a holder. Its other two clauses compare
  * names inside the same entry, and a comparison with an absent attribute is false.
  */
-export const lockFaults = faultsIn("lib/core/lock.ts", [
+export const lockFaults = faultsIn("lib/core/runs/lock.ts", [
   [
     "a claim goes over its own entry",
     'const free = [absent(mine), roomFor(max), absent("w")];',

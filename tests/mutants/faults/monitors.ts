@@ -6,7 +6,7 @@ const AGAIN = "a ping may come again";
 const SILENT = "silence is noticed";
 const ELSEWHERE = "nothing here runs a monitor";
 
-const slotFaults = faultsIn("lib/core/monitor.ts", [
+const slotFaults = faultsIn("lib/core/monitors/monitor.ts", [
   [
     "an early ping counts for the slot before",
     "<= earlyMs ? nextMs : pastMs;",
@@ -34,7 +34,7 @@ const slotFaults = faultsIn("lib/core/monitor.ts", [
   ],
 ]);
 
-const writeFaults = faultsIn("lib/core/ping.ts", [
+const writeFaults = faultsIn("lib/core/monitors/ping.ts", [
   [
     "a ping that comes again is written again",
     "  if (state === STATE_OF[ping.signal]) return undefined;\n",
@@ -58,7 +58,7 @@ const writeFaults = faultsIn("lib/core/ping.ts", [
   ["a healed run stays on the list of bad endings", '  "badKey",\n', "", LAST],
 ]);
 
-const takingFaults = faultsIn("lib/app/ping.ts", [
+const takingFaults = faultsIn("lib/app/monitors/ping.ts", [
   [
     "an end goes to the nearest slot, not to the run that has started",
     "runningMs ?? (await awaitedSlot",
@@ -85,7 +85,7 @@ const takingFaults = faultsIn("lib/app/ping.ts", [
   ],
 ]);
 
-const watchFaults = faultsIn("lib/app/watch-slots.ts", [
+const watchFaults = faultsIn("lib/app/watchdog/watch-slots.ts", [
   [
     "a slot is missed at its first look",
     "pingDueMs(job, slotMs) > pass.nowMs",
@@ -94,7 +94,7 @@ const watchFaults = faultsIn("lib/app/watch-slots.ts", [
   ],
 ]);
 
-const silentFaults = faultsIn("lib/app/silent-runs.ts", [
+const silentFaults = faultsIn("lib/app/watchdog/silent-runs.ts", [
   ["a start without an end goes on for ever", "  if (nowMs <= overMs) {\n", "  if (nowMs > 0) {\n", SILENT],
 ]);
 

@@ -5,7 +5,7 @@ const LOST = "no alert is lost";
 const HELD_UP = "what one channel does not take holds up no other";
 const FALSE_ALARM = "a failure is told once: by the watchdog, or by the alarm where the watchdog is silent";
 
-const outboxFaults = faultsIn("lib/core/outbox.ts", [
+const outboxFaults = faultsIn("lib/core/alerts/outbox.ts", [
   [
     "an alert that is stored again waits again",
     '  key: alertKey(alert.id),\n  condition: absent("v"),\n',
@@ -26,7 +26,7 @@ const outboxFaults = faultsIn("lib/core/outbox.ts", [
   ],
 ]);
 
-const deliverFaults = faultsIn("lib/app/deliver.ts", [
+const deliverFaults = faultsIn("lib/app/notify/deliver.ts", [
   [
     "a message is sent and not marked",
     "    await repeated(() => table.write(markTold(to, clock.nowMs())));\n",
@@ -102,7 +102,7 @@ const deliverFaults = faultsIn("lib/app/deliver.ts", [
 ]);
 
 const alarmFaults = [
-  ...faultsIn("lib/app/notify-alarm.ts", [
+  ...faultsIn("lib/app/notify/notify-alarm.ts", [
     [
       "an alarm about jobs is told beside the watchdog",
       '  if (definition?.about === "jobs" && (await isWatchdogAlive(deps))) return;\n',
@@ -122,7 +122,7 @@ const alarmFaults = [
       "what is told is told to be over",
     ],
   ]),
-  ...faultsIn("lib/core/alarm-change.ts", [
+  ...faultsIn("lib/core/alarms/alarm-change.ts", [
     [
       "an end is told by its own time",
       "isoOf(toldAtMs)}~over",

@@ -7,7 +7,7 @@ const STALE = "the result of an attempt that lost its lease is taken";
 const OVER_RUNNING = "a run is ended under its holder's hands";
 
 /** The conditions under which somebody who does not hold a run changes it, clause by clause. */
-export const outsideFaults = faultsIn("lib/core/marks.ts", [
+export const outsideFaults = faultsIn("lib/core/runs/marks.ts", [
   [
     "a mark by overlap goes over a record",
     '  condition: absent("st"),\n  changes: marked(mark),',

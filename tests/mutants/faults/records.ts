@@ -3,7 +3,7 @@ import { faultsIn } from "../planted.ts";
 const LOST = "an occurrence without an end";
 const STALE = "the result of an attempt that lost its lease is taken";
 
-const recordFaults = faultsIn("lib/app/record.ts", [
+const recordFaults = faultsIn("lib/app/path/record.ts", [
   [
     "the lock is released before the result is stored",
     "  const answer = await repeated(() => deps.table.write(finish(holding, last)));",
@@ -136,7 +136,7 @@ const recordFaults = faultsIn("lib/app/record.ts", [
  * Not planted, because it changes nothing: the message's input left out of a run's input. The start has stored it in the
  * record, or beside it, from where it is read as well.
  */
-const visitFaults = faultsIn("lib/app/visit.ts", [
+const visitFaults = faultsIn("lib/app/path/visit.ts", [
   [
     "whoever leaves keeps the lock",
     "  if (isLocked(job)) await release(deps, { job, occurrence, epoch: message.epoch });\n",
@@ -151,7 +151,7 @@ const visitFaults = faultsIn("lib/app/visit.ts", [
   ],
 ]);
 
-const workFaults = faultsIn("lib/app/work.ts", [
+const workFaults = faultsIn("lib/app/path/work.ts", [
   [
     "a message of an unknown job is deleted",
     '    return { kind: "return", afterMs: UNKNOWN_JOB_WAIT_MS };',

@@ -4,7 +4,7 @@ const LOST = "an occurrence without an end";
 const PARKED = "a parked run waits for a person, and keeps its lock";
 const OVER = "a run that is over is touched";
 
-const deadLetterFaults = faultsIn("lib/app/dead-letters.ts", [
+const deadLetterFaults = faultsIn("lib/app/path/dead-letters.ts", [
   [
     "a letter of a run that is over goes on",
     '  if (Number(run?.["ep"] ?? 0) > message.epoch || isTerminal(state)) return drop(deps, letter);\n',
@@ -105,7 +105,7 @@ const deadLetterFaults = faultsIn("lib/app/dead-letters.ts", [
   ],
 ]);
 
-const watchFaults = faultsIn("lib/app/watch.ts", [
+const watchFaults = faultsIn("lib/app/watchdog/watch.ts", [
   [
     "the cursor moves before the pass has looked",
     "  const failures = [\n",
@@ -139,7 +139,7 @@ const watchFaults = faultsIn("lib/app/watch.ts", [
   ],
 ]);
 
-const slotFaults = faultsIn("lib/app/watch-slots.ts", [
+const slotFaults = faultsIn("lib/app/watchdog/watch-slots.ts", [
   [
     "a caught-up slot waits in line without a record",
     "  if (recorded && !(await isFirst(deps, occurrence, token))) return;\n",
@@ -185,7 +185,7 @@ const slotFaults = faultsIn("lib/app/watch-slots.ts", [
   ],
 ]);
 
-const lookFaults = faultsIn("lib/app/looks.ts", [
+const lookFaults = faultsIn("lib/app/watchdog/looks.ts", [
   [
     "a look mends and notes no next one: queued",
     "  await lookAgain(deps, open, deps.clock.nowMs() + distanceMs(deps, open.run));\n",
@@ -279,7 +279,7 @@ const lookFaults = faultsIn("lib/app/looks.ts", [
   ],
 ]);
 
-const promiseFaults = faultsIn("lib/app/looks.ts", [
+const promiseFaults = faultsIn("lib/app/watchdog/looks.ts", [
   [
     "a note that landed behind what was read is not written again",
     "  } while (clock.nowMs() >= lookAtMs);",
@@ -301,7 +301,7 @@ const promiseFaults = faultsIn("lib/app/looks.ts", [
   ["a note promises nothing", "    promised: { epoch, askedAtMs },\n", "", LOST],
 ]);
 
-const turnFaults = faultsIn("lib/app/each-in-turn.ts", [
+const turnFaults = faultsIn("lib/app/watchdog/each-in-turn.ts", [
   [
     "one look that fails keeps the watchdog from the others",
     "      failures.push(error);\n",

@@ -3,7 +3,7 @@ import { faultsIn } from "../planted.ts";
 const LOST = "an occurrence without an end";
 const OVER = "a run that is over is touched";
 
-const operatorFaults = faultsIn("lib/app/operator.ts", [
+const operatorFaults = faultsIn("lib/app/operate/operator.ts", [
   [
     "reopened before the look is noted",
     "  await noteAsk(deps, occurrence, epoch + 1);\n  const answer = await deps.table.write(wanted);\n",
@@ -61,7 +61,7 @@ const operatorFaults = faultsIn("lib/app/operator.ts", [
   ],
 ]);
 
-const byHandFaults = faultsIn("lib/app/run-by-hand.ts", [
+const byHandFaults = faultsIn("lib/app/operate/run-by-hand.ts", [
   [
     "recorded before the look is noted",
     "    await noteAsk(deps, occurrence, 1);\n    const made = await record(deps, request, occurrence);\n",
@@ -95,7 +95,7 @@ const byHandFaults = faultsIn("lib/app/run-by-hand.ts", [
   ],
 ]);
 
-const dispatchFaults = faultsIn("lib/app/dispatch.ts", [
+const dispatchFaults = faultsIn("lib/app/path/dispatch.ts", [
   [
     "a job that fails keeps the others from being claimed",
     "  const settled = await Promise.allSettled(\n    subjects.map((subject) => dispatchOne(",
@@ -145,7 +145,7 @@ const dispatchFaults = faultsIn("lib/app/dispatch.ts", [
  * Not planted, because it changes nothing but when the watchdog looks again: the wait for a live lease left out. The mark
  * itself is refused by one (planted: "dead letters ignore a live lease").
  */
-const removedFaults = faultsIn("lib/app/removed-jobs.ts", [
+const removedFaults = faultsIn("lib/app/watchdog/removed-jobs.ts", [
   [
     "a removed job's parked run is looked at for ever",
     '  if (state === "parked") return;\n',

@@ -11,7 +11,7 @@ const STALE = "the result of an attempt that lost its lease is taken";
  * Not planted, because it changes nothing that anyone can see: `remove("nextAttemptAtMs")` left out of the start. A
  * running run's instant is read by nobody, and the next wait overwrites it.
  */
-export const runFaults = faultsIn("lib/core/transitions.ts", [
+export const runFaults = faultsIn("lib/core/runs/transitions.ts", [
   [
     "one duplicate too many is kept",
     "duplicates.size < MAX_DUPLICATES",

@@ -8,7 +8,7 @@ const ENDS = "a series comes to its end, and gives its places back";
 const THEIRS = "what is somebody else's is left alone";
 
 /** Many runs that were asked for at once: each clause of their writes, and each order of steps that matters. */
-const writeFaults = faultsIn("lib/core/series.ts", [
+const writeFaults = faultsIn("lib/core/runs/series.ts", [
   ["a series is begun over an open one", "  condition: not(isOpen),\n", "", TWICE],
   [
     "a new series begins stopped",
@@ -117,7 +117,7 @@ const writeFaults = faultsIn("lib/core/series.ts", [
   ],
 ]);
 
-const driveFaults = faultsIn("lib/app/series.ts", [
+const driveFaults = faultsIn("lib/app/series/series.ts", [
   ["a series asks without a note", "  await noteAsk(deps, occurrence, epoch);\n", "", ALL],
   [
     "a record of somebody else counts as the series' own",
@@ -261,7 +261,7 @@ const driveFaults = faultsIn("lib/app/series.ts", [
   ],
 ]);
 
-const sourceFaults = faultsIn("lib/app/series-source.ts", [
+const sourceFaults = faultsIn("lib/app/series/series-source.ts", [
   [
     "what is done is run again",
     '  return redo.includes(state) && !isOld ? Number(run["ep"]) + 1 : undefined;',
@@ -324,7 +324,7 @@ const sourceFaults = faultsIn("lib/app/series-source.ts", [
   ],
 ]);
 
-const beginFaults = faultsIn("lib/app/begin-series.ts", [
+const beginFaults = faultsIn("lib/app/series/begin-series.ts", [
   [
     "a series is opened before it is registered",
     "  await register(deps, job, wanted);\n  const answer = await deps.table.write(openSeries(wanted, deps.clock.nowMs()));\n",
@@ -352,7 +352,7 @@ const beginFaults = faultsIn("lib/app/begin-series.ts", [
   ],
 ]);
 
-const rangeFaults = faultsIn("lib/app/backfill.ts", [
+const rangeFaults = faultsIn("lib/app/series/backfill.ts", [
   [
     "slots to come are backfilled",
     "  Math.min(toMs, clock.nowMs() - timings.firstLookMs);",

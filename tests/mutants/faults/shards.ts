@@ -6,7 +6,7 @@ const LOST = "a run whose shards are over, or lost, has no end";
 const EARLY = "a run is joined after its last shard";
 const JOINS = "a run is joined once";
 
-const writeFaults = faultsIn("lib/core/fan-out.ts", [
+const writeFaults = faultsIn("lib/core/shards/fan-out.ts", [
   [
     "a shard starts although it is done",
     '  not(contains("done", String(seat))),\n  not(contains("failed"',
@@ -190,7 +190,7 @@ const writeFaults = faultsIn("lib/core/fan-out.ts", [
   ],
 ]);
 
-const placeFaults = faultsIn("lib/core/shards.ts", [
+const placeFaults = faultsIn("lib/core/shards/shards.ts", [
   [
     "a key may be there twice",
     "    if (known !== undefined) {\n",
@@ -205,7 +205,7 @@ const placeFaults = faultsIn("lib/core/shards.ts", [
   ],
 ]);
 
-const joinFaults = faultsIn("lib/app/join.ts", [
+const joinFaults = faultsIn("lib/app/shards/join.ts", [
   ["a run is joined, and nobody told", "  await queue.send(job.pool, {\n", "  void ({\n", LOST],
   [
     "a complete stride is not told to its run",
@@ -227,7 +227,7 @@ const joinFaults = faultsIn("lib/app/join.ts", [
   ],
 ]);
 
-const sendFaults = faultsIn("lib/app/send-shards.ts", [
+const sendFaults = faultsIn("lib/app/shards/send-shards.ts", [
   [
     "what is not confirmed counts as sent",
     '      else if (answer?.kind !== "sent") unconfirmed.push(shard);\n',
@@ -248,7 +248,7 @@ const sendFaults = faultsIn("lib/app/send-shards.ts", [
   ],
 ]);
 
-const planFaults = faultsIn("lib/app/fan-out.ts", [
+const planFaults = faultsIn("lib/app/shards/fan-out.ts", [
   [
     "sent is noted before it is sent",
     "    const shards = remembered.get(stride) ??",
@@ -281,7 +281,7 @@ const planFaults = faultsIn("lib/app/fan-out.ts", [
   ],
 ]);
 
-const visitFaults = faultsIn("lib/app/shard-visit.ts", [
+const visitFaults = faultsIn("lib/app/shards/shard-visit.ts", [
   [
     "a redelivered shard that is over does not repeat its steps",
     "  await afterBucket(deps, counted, { ...at.place, item: bucket });\n",
@@ -308,7 +308,7 @@ const visitFaults = faultsIn("lib/app/shard-visit.ts", [
   ],
 ]);
 
-const shardFaults = faultsIn("lib/app/shard.ts", [
+const shardFaults = faultsIn("lib/app/shards/shard.ts", [
   [
     "the message of a shard in live hands is deleted",
     '    return settled({ kind: "return", afterMs: job.timeoutMs + leaseMs + clockBoundMs });',
@@ -341,7 +341,7 @@ const shardFaults = faultsIn("lib/app/shard.ts", [
   ],
 ]);
 
-const attemptFaults = faultsIn("lib/app/shard-attempt.ts", [
+const attemptFaults = faultsIn("lib/app/shards/shard-attempt.ts", [
   [
     "a shard's message is deleted before its end is stored",
     "  const answer = await repeated(() => deps.table.write(endShard(ended.holding)));\n",
@@ -380,7 +380,7 @@ const attemptFaults = faultsIn("lib/app/shard-attempt.ts", [
   ],
 ]);
 
-const mendFaults = faultsIn("lib/app/mend-shards.ts", [
+const mendFaults = faultsIn("lib/app/shards/mend-shards.ts", [
   [
     "the watchdog does not look into the buckets",
     "  if (wanted.length === 0) return;\n",
@@ -401,7 +401,7 @@ const mendFaults = faultsIn("lib/app/mend-shards.ts", [
   ],
 ]);
 
-const stopFaults = faultsIn("lib/app/stop-shards.ts", [
+const stopFaults = faultsIn("lib/app/shards/stop-shards.ts", [
   [
     "shards of a cancelled run go on starting",
     "  await stopShards(deps, occurrence, item);\n",

@@ -3,9 +3,9 @@ import { AlarmBoard, measurement } from "../../../cli/dev/alarm-board.ts";
 import { alarmEvent } from "../../../cli/dev/alarm-event.ts";
 import { startAlarmWatch } from "../../../cli/dev/alarm-watch.ts";
 import { measurementsIn } from "../../../cli/dev/emf-measurements.ts";
-import { readAlarmChange } from "../../../lib/core/alarm-change.ts";
-import { alarmsOf } from "../../../lib/core/alarms.ts";
-import type { MetricName } from "../../../lib/core/metrics.ts";
+import { readAlarmChange } from "../../../lib/core/alarms/alarm-change.ts";
+import { alarmsOf } from "../../../lib/core/alarms/alarms.ts";
+import type { MetricName } from "../../../lib/core/alarms/metrics.ts";
 import { handClock } from "../dev/hand-clock.ts";
 import { manifestOf } from "../infra/setup.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { AlarmDefinition, AlarmRule, Measured } from "../../../lib/core/alarm.ts";
-import { judge, metricId, type Point, stateOf } from "../../../lib/core/alarm-state.ts";
-import { alarmsOf } from "../../../lib/core/alarms.ts";
+import type { AlarmDefinition, AlarmRule, Measured } from "../../../lib/core/alarms/alarm.ts";
+import { judge, metricId, type Point, stateOf } from "../../../lib/core/alarms/alarm-state.ts";
+import { alarmsOf } from "../../../lib/core/alarms/alarms.ts";
 import { definition } from "../../support/definitions.ts";
 
 const RULE: AlarmRule = {

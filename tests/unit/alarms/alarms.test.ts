@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { alarmsOf } from "../../../lib/core/alarms.ts";
+import { alarmsOf } from "../../../lib/core/alarms/alarms.ts";
 import { definition } from "../../support/definitions.ts";
 
 const pool = { memoryMb: 256, concurrency: 10 };

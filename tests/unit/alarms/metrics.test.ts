@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { measurementsIn } from "../../../cli/dev/emf-measurements.ts";
 import { emfJournal } from "../../../lib/adapters/log/emf-journal.ts";
-import { watchingCost } from "../../../lib/core/watching-cost.ts";
+import { watchingCost } from "../../../lib/core/costs/watching-cost.ts";
 import type { AttemptEvent, NoticeCode } from "../../../lib/ports/journal.ts";
 import { definition } from "../../support/definitions.ts";
 

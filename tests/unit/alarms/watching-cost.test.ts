@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { alarmsOf } from "../../../lib/core/alarms.ts";
-import { PRICES } from "../../../lib/core/prices.ts";
-import { watchingCost } from "../../../lib/core/watching-cost.ts";
+import { alarmsOf } from "../../../lib/core/alarms/alarms.ts";
+import { PRICES } from "../../../lib/core/costs/prices.ts";
+import { watchingCost } from "../../../lib/core/costs/watching-cost.ts";
 import { definition } from "../../support/definitions.ts";
 import { manifestOf, ofType, stackOf } from "../infra/setup.ts";
 

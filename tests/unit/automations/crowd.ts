@@ -1,7 +1,7 @@
 import type { Deps } from "../../../lib/app/deps.ts";
-import { watch } from "../../../lib/app/watch.ts";
-import { openAgenda } from "../../../lib/core/agenda.ts";
-import { createAutomation } from "../../../lib/core/automation.ts";
+import { watch } from "../../../lib/app/watchdog/watch.ts";
+import { openAgenda } from "../../../lib/core/automations/agenda.ts";
+import { createAutomation } from "../../../lib/core/automations/automation.ts";
 import { slotKeyOf } from "../../../lib/core/identity.ts";
 import { AGENDA_KEY, automationKey, runKey } from "../../../lib/core/items.ts";
 import { MINUTE_MS, shortIsoOf } from "../../../lib/core/time.ts";

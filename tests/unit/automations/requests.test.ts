@@ -4,10 +4,10 @@ import {
   deleteAutomationOf,
   editAutomationOf,
   listAutomationsOf,
-} from "../../../lib/app/automations.ts";
-import { pauseJob } from "../../../lib/app/operator.ts";
+} from "../../../lib/app/automations/automations.ts";
+import { pauseJob } from "../../../lib/app/operate/operator.ts";
 import { jobOfSubject } from "../../../lib/app/subjects.ts";
-import { AUTOMATION_LIMITS } from "../../../lib/core/automation.ts";
+import { AUTOMATION_LIMITS } from "../../../lib/core/automations/automation.ts";
 import { Conflict, InvalidInput } from "../../../lib/core/errors.ts";
 import { definition } from "../../support/definitions.ts";
 import { create, deployed, ends, watchUntil } from "./support.ts";

@@ -1,7 +1,7 @@
-import type { AutomationRequest } from "../../../lib/app/automations.ts";
-import { createFor } from "../../../lib/app/automations.ts";
-import { watch } from "../../../lib/app/watch.ts";
-import type { JobDefinition } from "../../../lib/core/job.ts";
+import type { AutomationRequest } from "../../../lib/app/automations/automations.ts";
+import { createFor } from "../../../lib/app/automations/automations.ts";
+import { watch } from "../../../lib/app/watchdog/watch.ts";
+import type { JobDefinition } from "../../../lib/core/jobs/job.ts";
 import { MINUTE_MS, shortIsoOf } from "../../../lib/core/time.ts";
 import { definition } from "../../support/definitions.ts";
 import { msOf, type Setup, setup } from "../../support/path.ts";

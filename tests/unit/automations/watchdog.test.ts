@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { deleteAutomationOf, editAutomationOf } from "../../../lib/app/automations.ts";
-import { watch } from "../../../lib/app/watch.ts";
-import { agendaIn, idsIn, moveLooked, packedPages } from "../../../lib/core/agenda.ts";
+import { deleteAutomationOf, editAutomationOf } from "../../../lib/app/automations/automations.ts";
+import { watch } from "../../../lib/app/watchdog/watch.ts";
+import { agendaIn, idsIn, moveLooked, packedPages } from "../../../lib/core/automations/agenda.ts";
 import { AGENDA_KEY, automationKey, dueRange } from "../../../lib/core/items.ts";
 import { definition } from "../../support/definitions.ts";
 import { itemBytes } from "../../support/item-size.ts";

@@ -4,7 +4,7 @@ import { tableLines } from "../../../cli/output.ts";
 import { runLines, whyText } from "../../../cli/run-text.ts";
 import { bothTexts, localText, spanText } from "../../../cli/times.ts";
 import { Conflict, InvalidInput, Unavailable } from "../../../lib/core/errors.ts";
-import { RUN_STATES, type RunView } from "../../../lib/core/run.ts";
+import { RUN_STATES, type RunView } from "../../../lib/core/runs/run.ts";
 
 const RUN: RunView = {
   runId: "report~20261008T020000Z",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { diffJobs } from "../../../lib/core/diff.ts";
-import type { JobDefinition } from "../../../lib/core/job.ts";
-import { jobList } from "../../../lib/core/job-list.ts";
+import { diffJobs } from "../../../lib/core/jobs/diff.ts";
+import type { JobDefinition } from "../../../lib/core/jobs/job.ts";
+import { jobList } from "../../../lib/core/jobs/job-list.ts";
 import { jobOf, msOf } from "../inspect/setup.ts";
 
 const NOW_MS = msOf("2026-10-08T12:30:00Z");

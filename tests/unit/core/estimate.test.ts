@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { estimate } from "../../../lib/core/estimate.ts";
-import { PRICES } from "../../../lib/core/prices.ts";
-import { costOf, storyCost, totalUsd } from "../../../lib/core/run-cost.ts";
-import { STORY_COUNTS } from "../../../lib/core/story-counts.ts";
+import { estimate } from "../../../lib/core/costs/estimate.ts";
+import { PRICES } from "../../../lib/core/costs/prices.ts";
+import { costOf, storyCost, totalUsd } from "../../../lib/core/costs/run-cost.ts";
+import { STORY_COUNTS } from "../../../lib/core/costs/story-counts.ts";
 import { definition } from "../../support/definitions.ts";
 import { manifestOf, NOW_MS } from "../infra/setup.ts";
 

@@ -1,8 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { slotKeyOf } from "../../../lib/core/identity.ts";
-import { dueMsOf, messageText, parseMessage, type RunMessage, TRIGGERS } from "../../../lib/core/message.ts";
-import { parseSchedulerEvent, schedulerInput } from "../../../lib/core/scheduler-event.ts";
+import {
+  dueMsOf,
+  messageText,
+  parseMessage,
+  type RunMessage,
+  TRIGGERS,
+} from "../../../lib/core/runs/message.ts";
+import { parseSchedulerEvent, schedulerInput } from "../../../lib/core/runs/scheduler-event.ts";
 import { msOf } from "../../support/path.ts";
 
 const message: fc.Arbitrary<RunMessage> = fc.record(

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Misfire } from "../../../lib/core/job.ts";
-import { slotsToCatchUp } from "../../../lib/core/misfire.ts";
+import type { Misfire } from "../../../lib/core/jobs/job.ts";
+import { slotsToCatchUp } from "../../../lib/core/jobs/misfire.ts";
 
 const HOUR_MS = 3_600_000;
 /** Hourly slots, missed from 0:00 to 5:00. */

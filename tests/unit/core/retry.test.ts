@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DEFAULTS, type Retry } from "../../../lib/core/job.ts";
-import { maxReceiveCount, waitBeforeRetryMs } from "../../../lib/core/retry.ts";
+import { DEFAULTS, type Retry } from "../../../lib/core/jobs/job.ts";
+import { maxReceiveCount, waitBeforeRetryMs } from "../../../lib/core/jobs/retry.ts";
 
 const MINUTE_MS = 60_000;
 const waits = (retry: Retry, count: number, fraction = 0) =>

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { NO_ALERTS } from "../../../lib/core/alert-channels.ts";
-import { markConfig } from "../../../lib/core/authoring.ts";
-import type { JobDefinition } from "../../../lib/core/job.ts";
-import { checkJob } from "../../../lib/core/job-options.ts";
-import { checkConfig } from "../../../lib/core/project-config.ts";
+import { NO_ALERTS } from "../../../lib/core/alerts/alert-channels.ts";
+import { markConfig } from "../../../lib/core/jobs/authoring.ts";
+import type { JobDefinition } from "../../../lib/core/jobs/job.ts";
+import { checkJob } from "../../../lib/core/jobs/job-options.ts";
+import { checkConfig } from "../../../lib/core/jobs/project-config.ts";
 
 const handler = () => undefined;
 const definitionOf = (options: object): JobDefinition => {

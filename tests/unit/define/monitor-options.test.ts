@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { DEFAULTS } from "../../../lib/core/job.ts";
-import { checkMonitor } from "../../../lib/core/monitor-options.ts";
+import { DEFAULTS } from "../../../lib/core/jobs/job.ts";
+import { checkMonitor } from "../../../lib/core/monitors/monitor-options.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../lib/core/time.ts";
 
 test("a monitor needs a schedule and no more; the rest has defaults", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { SlotSource } from "../../../cli/dev/due-slots.ts";
 import { schedulerEvent, startLocalScheduler } from "../../../cli/dev/local-scheduler.ts";
-import { parseSchedulerEvent } from "../../../lib/core/scheduler-event.ts";
+import { parseSchedulerEvent } from "../../../lib/core/runs/scheduler-event.ts";
 import { isoOf, readInstant } from "../../../lib/core/time.ts";
 import { handClock } from "./hand-clock.ts";
 

@@ -7,7 +7,7 @@ import { openChildLog } from "../../../cli/dev/child-log.ts";
 import { nodeNote } from "../../../cli/dev/node-version.ts";
 import { functionTimeoutMs, queueSpecs } from "../../../cli/dev/resources.ts";
 import { lineForPeople } from "../../../cli/dev/run-lines.ts";
-import { DEFAULTS, type JobDefinition, type Manifest } from "../../../lib/core/job.ts";
+import { DEFAULTS, type JobDefinition, type Manifest } from "../../../lib/core/jobs/job.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const job = (name: string, changes: Partial<JobDefinition> = {}): JobDefinition => ({

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { ruleText } from "../../../lib/core/alarm-text.ts";
-import { alarmsOf } from "../../../lib/core/alarms.ts";
-import { METRICS } from "../../../lib/core/metrics.ts";
+import { ruleText } from "../../../lib/core/alarms/alarm-text.ts";
+import { alarmsOf } from "../../../lib/core/alarms/alarms.ts";
+import { METRICS } from "../../../lib/core/alarms/metrics.ts";
 
 const ALARMS = alarmsOf({ jobs: [], pools: { default: { memoryMb: 256, concurrency: 10 } } });
 const page = readFileSync("docs/alarms.md", "utf8");

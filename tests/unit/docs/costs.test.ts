@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { FUNCTION_MEMORY_MB, type Story, storyCost, totalUsd } from "../../../lib/core/run-cost.ts";
-import { STORY_COUNTS } from "../../../lib/core/story-counts.ts";
+import { FUNCTION_MEMORY_MB, type Story, storyCost, totalUsd } from "../../../lib/core/costs/run-cost.ts";
+import { STORY_COUNTS } from "../../../lib/core/costs/story-counts.ts";
 
 const page = readFileSync("docs/costs.md", "utf8");
 const compute = { memoryMb: FUNCTION_MEMORY_MB };

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
-import { unknownHealth } from "../../../lib/core/health.ts";
-import { factOf, merged, troublesOf } from "../../../lib/core/health-facts.ts";
-import { writeHealth } from "../../../lib/core/health-items.ts";
-import { judgeHealth } from "../../../lib/core/judge-health.ts";
+import { unknownHealth } from "../../../lib/core/health/health.ts";
+import { factOf, merged, troublesOf } from "../../../lib/core/health/health-facts.ts";
+import { writeHealth } from "../../../lib/core/health/health-items.ts";
+import { judgeHealth } from "../../../lib/core/health/judge-health.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../lib/core/time.ts";
 import type { Item } from "../../../lib/core/write.ts";
 import { definition } from "../../support/definitions.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { muteJob, unmuteJob } from "../../../lib/app/operator.ts";
-import { DEFAULTS, type JobDefinition } from "../../../lib/core/job.ts";
+import { muteJob, unmuteJob } from "../../../lib/app/operate/operator.ts";
+import { DEFAULTS, type JobDefinition } from "../../../lib/core/jobs/job.ts";
 import { HOUR_MS } from "../../../lib/core/time.ts";
 import type { AttemptEnd } from "../../../lib/ports/attempts.ts";
 import { definition } from "../../support/definitions.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { cancelRun, retryRun } from "../../../lib/app/operator.ts";
-import type { Alerts, JobDefinition } from "../../../lib/core/job.ts";
-import { DEFAULTS } from "../../../lib/core/job.ts";
+import { cancelRun, retryRun } from "../../../lib/app/operate/operator.ts";
+import type { Alerts, JobDefinition } from "../../../lib/core/jobs/job.ts";
+import { DEFAULTS } from "../../../lib/core/jobs/job.ts";
+import { start } from "../../../lib/core/runs/transitions.ts";
 import { AWS_TIMINGS } from "../../../lib/core/settings.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../lib/core/time.ts";
-import { start } from "../../../lib/core/transitions.ts";
 import type { AttemptEnd } from "../../../lib/ports/attempts.ts";
 import { definition } from "../../support/definitions.ts";
 import { type LiveStack, liveStack, toldIn } from "../../support/live-stack.ts";

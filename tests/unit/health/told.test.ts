@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { pauseJob, resumeJob, retryRun } from "../../../lib/app/operator.ts";
-import { makeRunByHand } from "../../../lib/app/run-by-hand.ts";
-import type { Alerts, JobDefinition } from "../../../lib/core/job.ts";
-import { DEFAULTS } from "../../../lib/core/job.ts";
+import { pauseJob, resumeJob, retryRun } from "../../../lib/app/operate/operator.ts";
+import { makeRunByHand } from "../../../lib/app/operate/run-by-hand.ts";
+import type { Alerts, JobDefinition } from "../../../lib/core/jobs/job.ts";
+import { DEFAULTS } from "../../../lib/core/jobs/job.ts";
 import { HOUR_MS, MINUTE_MS, shortIsoOf } from "../../../lib/core/time.ts";
 import type { AttemptEnd } from "../../../lib/ports/attempts.ts";
 import { definition } from "../../support/definitions.ts";

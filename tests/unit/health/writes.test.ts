@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { watch } from "../../../lib/app/watch.ts";
-import { DEFAULTS, type JobDefinition } from "../../../lib/core/job.ts";
+import { watch } from "../../../lib/app/watchdog/watch.ts";
+import { DEFAULTS, type JobDefinition } from "../../../lib/core/jobs/job.ts";
 import type { AttemptEnd } from "../../../lib/ports/attempts.ts";
 import { definition } from "../../support/definitions.ts";
 import { type LiveStack, liveStack } from "../../support/live-stack.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { placeholder } from "../../../infra/cloudformation.ts";
 import type { Stack } from "../../../infra/stack.ts";
-import { alarmsOf } from "../../../lib/core/alarms.ts";
-import type { AlertsConfig } from "../../../lib/core/alert-channels.ts";
+import { alarmsOf } from "../../../lib/core/alarms/alarms.ts";
+import type { AlertsConfig } from "../../../lib/core/alerts/alert-channels.ts";
 import { definition } from "../../support/definitions.ts";
 import { DEPLOYMENT, daily, manifestOf, ofType, property, stackOf } from "./setup.ts";
 

@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import recorded from "../../../bench/bundle-bytes.json" with { type: "json" };
 import { bundleFunctions } from "../../../infra/artifacts.ts";
-import { schedulerInput } from "../../../lib/core/scheduler-event.ts";
+import { schedulerInput } from "../../../lib/core/runs/scheduler-event.ts";
 import { definition } from "../../support/definitions.ts";
 import { manifestOf } from "../../support/embedded-services.ts";
 

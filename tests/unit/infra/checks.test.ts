@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { formatFaults } from "../../../infra/build/faults.ts";
 import { deploymentFaults, type Project, stackFaults, stageFaults } from "../../../infra/checks.ts";
-import type { Manifest } from "../../../lib/core/job.ts";
+import type { Manifest } from "../../../lib/core/jobs/job.ts";
 import { definition } from "../../support/definitions.ts";
 import { DEPLOYMENT, daily, manifestOf, stackOf } from "./setup.ts";
 

@@ -2,7 +2,7 @@ import { ListSubscriptionsByTopicCommand, ListTopicsCommand, SNSClient } from "@
 import { mockClient } from "aws-sdk-client-mock";
 import { expect, test } from "vitest";
 import { warnOfUnconfirmed } from "../../../infra/confirmed.ts";
-import { type AlertsConfig, NO_ALERTS } from "../../../lib/core/alert-channels.ts";
+import { type AlertsConfig, NO_ALERTS } from "../../../lib/core/alerts/alert-channels.ts";
 import { DEPLOYMENT } from "./setup.ts";
 
 const arn = (topic: string) => `arn:aws:sns:us-east-1:000000000000:notes-prod-belfry-${topic}`;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { localNeeds } from "../../../lib/adapters/secrets/local-needs.ts";
-import { clashingNeeds, needsOfPool, secretSource } from "../../../lib/core/job-needs.ts";
-import { checkJob } from "../../../lib/core/job-options.ts";
+import { clashingNeeds, needsOfPool, secretSource } from "../../../lib/core/jobs/job-needs.ts";
+import { checkJob } from "../../../lib/core/jobs/job-options.ts";
 import { definition } from "../../support/definitions.ts";
 
 const faultsOf = (needs: object): readonly string[] => {

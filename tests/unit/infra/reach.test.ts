@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { unheard } from "../../../infra/reach.ts";
-import { type AlertsConfig, NO_ALERTS } from "../../../lib/core/alert-channels.ts";
+import { type AlertsConfig, NO_ALERTS } from "../../../lib/core/alerts/alert-channels.ts";
 
 const slack = { kind: "slack", name: "slack", webhook: "SLACK" } as const;
 const email = { kind: "email", name: "email", to: ["ops@example.com"] } as const;

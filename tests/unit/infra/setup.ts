@@ -1,6 +1,6 @@
 import type { Resource } from "../../../infra/cloudformation.ts";
 import { makeStack, type Stack } from "../../../infra/stack.ts";
-import type { JobDefinition, Manifest } from "../../../lib/core/job.ts";
+import type { JobDefinition, Manifest } from "../../../lib/core/jobs/job.ts";
 import { definition } from "../../support/definitions.ts";
 import { msOf } from "../../support/path.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { dispatch } from "../../../lib/app/dispatch.ts";
-import { schedulerInput } from "../../../lib/core/scheduler-event.ts";
+import { dispatch } from "../../../lib/app/path/dispatch.ts";
+import { schedulerInput } from "../../../lib/core/runs/scheduler-event.ts";
 import { definition } from "../../support/definitions.ts";
 import { setup } from "../../support/path.ts";
 

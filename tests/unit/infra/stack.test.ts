@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import type { Resource } from "../../../infra/cloudformation.ts";
 import { LONGEST_NAME, namesOf } from "../../../infra/naming.ts";
 import type { Stack } from "../../../infra/stack.ts";
-import { alarmsOf } from "../../../lib/core/alarms.ts";
-import { functionTimeoutMs } from "../../../lib/core/pool.ts";
-import { maxReceiveCount } from "../../../lib/core/retry.ts";
-import { parseSchedulerEvent } from "../../../lib/core/scheduler-event.ts";
+import { alarmsOf } from "../../../lib/core/alarms/alarms.ts";
+import { functionTimeoutMs } from "../../../lib/core/jobs/pool.ts";
+import { maxReceiveCount } from "../../../lib/core/jobs/retry.ts";
+import { parseSchedulerEvent } from "../../../lib/core/runs/scheduler-event.ts";
 import { definition } from "../../support/definitions.ts";
 import { byHand, daily, hourly, manifestOf, ofType, property, stackOf, twice } from "./setup.ts";
 

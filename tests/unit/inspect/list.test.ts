@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { unknownHealth } from "../../../lib/core/health.ts";
-import { writeHealth } from "../../../lib/core/health-items.ts";
+import { unknownHealth } from "../../../lib/core/health/health.ts";
+import { writeHealth } from "../../../lib/core/health/health-items.ts";
 import { CONTROL_KEY, definitionKey, runKey } from "../../../lib/core/items.ts";
-import { claimLock } from "../../../lib/core/lock.ts";
-import { markAbsent } from "../../../lib/core/marks.ts";
-import { finish } from "../../../lib/core/transitions.ts";
+import { claimLock } from "../../../lib/core/runs/lock.ts";
+import { markAbsent } from "../../../lib/core/runs/marks.ts";
+import { finish } from "../../../lib/core/runs/transitions.ts";
 import { set } from "../../../lib/core/write.ts";
 import { jobOf, msOf, NOW, setup, slotOf } from "./setup.ts";
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { LOOKED_AT } from "../../../lib/app/list-runs.ts";
-import { claimLock } from "../../../lib/core/lock.ts";
-import { markAbsent } from "../../../lib/core/marks.ts";
-import type { RunView } from "../../../lib/core/run.ts";
-import { countDuplicate } from "../../../lib/core/transitions.ts";
+import { LOOKED_AT } from "../../../lib/app/inspect/list-runs.ts";
+import { claimLock } from "../../../lib/core/runs/lock.ts";
+import { markAbsent } from "../../../lib/core/runs/marks.ts";
+import type { RunView } from "../../../lib/core/runs/run.ts";
+import { countDuplicate } from "../../../lib/core/runs/transitions.ts";
 import { hoursBefore, jobOf, msOf, NOW, setup, slotOf } from "./setup.ts";
 
 const idsOf = (runs: readonly RunView[]): readonly string[] => runs.map(({ runId }) => runId);

@@ -1,12 +1,12 @@
 import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
-import { makeInspect } from "../../../lib/app/inspect.ts";
-import { storeAside } from "../../../lib/app/side.ts";
+import { makeInspect } from "../../../lib/app/inspect/inspect.ts";
+import { storeAside } from "../../../lib/app/path/side.ts";
 import { type Occurrence, slotKeyOf } from "../../../lib/core/identity.ts";
-import { DEFAULTS, type JobDefinition } from "../../../lib/core/job.ts";
-import { jobList } from "../../../lib/core/job-list.ts";
+import { DEFAULTS, type JobDefinition } from "../../../lib/core/jobs/job.ts";
+import { jobList } from "../../../lib/core/jobs/job-list.ts";
 import type { Json } from "../../../lib/core/json.ts";
+import { claim, failAttempt, finish, start, triesWith } from "../../../lib/core/runs/transitions.ts";
 import { isoOf, readInstant } from "../../../lib/core/time.ts";
-import { claim, failAttempt, finish, start, triesWith } from "../../../lib/core/transitions.ts";
 import type { Write } from "../../../lib/core/write.ts";
 import type { Timers } from "../../../lib/ports/clock.ts";
 

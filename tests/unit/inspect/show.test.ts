@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { makeInspect } from "../../../lib/app/inspect.ts";
+import { makeInspect } from "../../../lib/app/inspect/inspect.ts";
 import { runIdOf } from "../../../lib/core/identity.ts";
-import { claimLock, joinWaiters, releaseHolder } from "../../../lib/core/lock.ts";
-import { markAbsent } from "../../../lib/core/marks.ts";
-import { countDuplicate, finish, start, takeOverAndEnd } from "../../../lib/core/transitions.ts";
+import { claimLock, joinWaiters, releaseHolder } from "../../../lib/core/runs/lock.ts";
+import { markAbsent } from "../../../lib/core/runs/marks.ts";
+import { countDuplicate, finish, start, takeOverAndEnd } from "../../../lib/core/runs/transitions.ts";
 import type { Table } from "../../../lib/ports/table.ts";
 import { jobOf, msOf, NOW, setup, slotOf } from "./setup.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { slotRefusal } from "../../../lib/app/check-slot.ts";
-import { previewJob } from "../../../lib/app/preview-job.ts";
-import { scheduleOfJob } from "../../../lib/core/job-list.ts";
+import { previewJob } from "../../../lib/app/inspect/preview-job.ts";
+import { slotRefusal } from "../../../lib/app/watchdog/check-slot.ts";
+import { scheduleOfJob } from "../../../lib/core/jobs/job-list.ts";
 import { jobOf, msOf, NOW } from "./setup.ts";
 
 const REPORT = jobOf({ name: "report", schedules: ["0 2 * * *"] });

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { pauseJob, retryRun, skipNextSlot } from "../../../lib/app/operator.ts";
-import { makePing, type PingRequest } from "../../../lib/app/ping.ts";
-import { retryDead } from "../../../lib/app/retry-dead.ts";
-import { makeRunByHand } from "../../../lib/app/run-by-hand.ts";
+import { makePing, type PingRequest } from "../../../lib/app/monitors/ping.ts";
+import { pauseJob, retryRun, skipNextSlot } from "../../../lib/app/operate/operator.ts";
+import { makeRunByHand } from "../../../lib/app/operate/run-by-hand.ts";
+import { retryDead } from "../../../lib/app/series/retry-dead.ts";
 import { runKey } from "../../../lib/core/items.ts";
-import type { JobDefinition } from "../../../lib/core/job.ts";
-import { DEFAULTS } from "../../../lib/core/job.ts";
+import type { JobDefinition } from "../../../lib/core/jobs/job.ts";
+import { DEFAULTS } from "../../../lib/core/jobs/job.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../lib/core/time.ts";
 import { definition } from "../../support/definitions.ts";
 import { type LiveStack, liveStack, toldIn } from "../../support/live-stack.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { scheduleOfJob } from "../../../lib/core/job-list.ts";
-import { type MonitorDefinition, slotOfPing } from "../../../lib/core/monitor.ts";
+import { scheduleOfJob } from "../../../lib/core/jobs/job-list.ts";
+import { type MonitorDefinition, slotOfPing } from "../../../lib/core/monitors/monitor.ts";
 import { HOUR_MS, MINUTE_MS, shortIsoOf } from "../../../lib/core/time.ts";
 import { definition } from "../../support/definitions.ts";
 import { msOf } from "../../support/path.ts";

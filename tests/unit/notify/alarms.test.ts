@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { testReason } from "../../../lib/core/alarm-change.ts";
-import { alarmsOf } from "../../../lib/core/alarms.ts";
+import { testReason } from "../../../lib/core/alarms/alarm-change.ts";
+import { alarmsOf } from "../../../lib/core/alarms/alarms.ts";
 import { CURSOR_KEY } from "../../../lib/core/items.ts";
 import { AWS_TIMINGS } from "../../../lib/core/settings.ts";
 import { set } from "../../../lib/core/write.ts";

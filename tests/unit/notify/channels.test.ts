@@ -9,7 +9,7 @@ import { pagerDutyChannel } from "../../../lib/adapters/channels/pagerduty.ts";
 import { slackChannel } from "../../../lib/adapters/channels/slack.ts";
 import { webhookChannel } from "../../../lib/adapters/channels/webhook.ts";
 import { weComChannel } from "../../../lib/adapters/channels/wecom.ts";
-import type { Alert } from "../../../lib/core/alert.ts";
+import type { Alert } from "../../../lib/core/alerts/alert.ts";
 import type { Channel } from "../../../lib/ports/channel.ts";
 import { msOf } from "../../support/path.ts";
 import { type HttpReceiver, httpReceiver } from "./http-receiver.ts";

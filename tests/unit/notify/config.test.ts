@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { topicsOf } from "../../../lib/core/alert-channels.ts";
-import { checkConfig } from "../../../lib/core/project-config.ts";
-import { isQuiet } from "../../../lib/core/quiet-hours.ts";
+import { topicsOf } from "../../../lib/core/alerts/alert-channels.ts";
+import { isQuiet } from "../../../lib/core/alerts/quiet-hours.ts";
+import { checkConfig } from "../../../lib/core/jobs/project-config.ts";
 import {
   type AlertsOptions,
   defineConfig,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
-import { deliver } from "../../../lib/app/deliver.ts";
+import { deliver } from "../../../lib/app/notify/deliver.ts";
 import { ANY_ALERT, alertKey, WAITING_ALERTS } from "../../../lib/core/items.ts";
 import { set } from "../../../lib/core/write.ts";
 import type { Table } from "../../../lib/ports/table.ts";

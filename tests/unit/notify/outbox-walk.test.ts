@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
-import { type DeliverDeps, deliver } from "../../../lib/app/deliver.ts";
-import { putAlert } from "../../../lib/app/outbox.ts";
+import { type DeliverDeps, deliver } from "../../../lib/app/notify/deliver.ts";
+import { putAlert } from "../../../lib/app/notify/outbox.ts";
 import { Unavailable } from "../../../lib/core/errors.ts";
 import { ANY_ALERT, WAITING_ALERTS } from "../../../lib/core/items.ts";
 import type { Write } from "../../../lib/core/write.ts";

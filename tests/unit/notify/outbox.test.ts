@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
-import { putAlert } from "../../../lib/app/outbox.ts";
-import type { Alert } from "../../../lib/core/alert.ts";
+import { putAlert } from "../../../lib/app/notify/outbox.ts";
+import type { Alert } from "../../../lib/core/alerts/alert.ts";
+import { readAlert } from "../../../lib/core/alerts/outbox.ts";
 import { ANY_ALERT, WAITING_ALERTS } from "../../../lib/core/items.ts";
-import { readAlert } from "../../../lib/core/outbox.ts";
 
 const atMs = Date.parse("2026-10-08T02:00:00Z");
 const alert: Alert = {

@@ -3,8 +3,8 @@ import { mockClient } from "aws-sdk-client-mock";
 import { expect, test } from "vitest";
 import { deployedRoutes, localRoutes } from "../../../lib/compose/channels.ts";
 import type { StackConfig } from "../../../lib/compose/config.ts";
-import type { Alert } from "../../../lib/core/alert.ts";
-import type { AlertsConfig } from "../../../lib/core/alert-channels.ts";
+import type { Alert } from "../../../lib/core/alerts/alert.ts";
+import type { AlertsConfig } from "../../../lib/core/alerts/alert-channels.ts";
 import { AWS_TIMINGS } from "../../../lib/core/settings.ts";
 import { httpReceiver } from "./http-receiver.ts";
 

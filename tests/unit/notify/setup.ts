@@ -1,9 +1,9 @@
 import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
-import { type DeliverDeps, deliver, type Route } from "../../../lib/app/deliver.ts";
-import { putAlert } from "../../../lib/app/outbox.ts";
-import type { Alert } from "../../../lib/core/alert.ts";
+import { type DeliverDeps, deliver, type Route } from "../../../lib/app/notify/deliver.ts";
+import { putAlert } from "../../../lib/app/notify/outbox.ts";
+import type { Alert } from "../../../lib/core/alerts/alert.ts";
+import { type Delivery, deliveryIn } from "../../../lib/core/alerts/outbox.ts";
 import { alertKey } from "../../../lib/core/items.ts";
-import { type Delivery, deliveryIn } from "../../../lib/core/outbox.ts";
 import type { Item } from "../../../lib/core/write.ts";
 import type { Channel, SendAnswer } from "../../../lib/ports/channel.ts";
 import type { Table } from "../../../lib/ports/table.ts";

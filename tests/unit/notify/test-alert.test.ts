@@ -2,12 +2,12 @@ import { CloudWatchClient, SetAlarmStateCommand } from "@aws-sdk/client-cloudwat
 import { mockClient } from "aws-sdk-client-mock";
 import { expect, test } from "vitest";
 import { ringAlarm } from "../../../lib/adapters/cloudwatch/ring-alarm.ts";
-import { deliver } from "../../../lib/app/deliver.ts";
-import { makeListAlerts } from "../../../lib/app/list-alerts.ts";
-import { putAlert } from "../../../lib/app/outbox.ts";
-import { makeTestAlert } from "../../../lib/app/test-alert.ts";
-import { testAlert, testIn, testReason } from "../../../lib/core/alarm-change.ts";
-import { alarmsOf, TEST_ALARM } from "../../../lib/core/alarms.ts";
+import { deliver } from "../../../lib/app/notify/deliver.ts";
+import { makeListAlerts } from "../../../lib/app/notify/list-alerts.ts";
+import { putAlert } from "../../../lib/app/notify/outbox.ts";
+import { makeTestAlert } from "../../../lib/app/notify/test-alert.ts";
+import { testAlert, testIn, testReason } from "../../../lib/core/alarms/alarm-change.ts";
+import { alarmsOf, TEST_ALARM } from "../../../lib/core/alarms/alarms.ts";
 import type { Bell } from "../../../lib/ports/bell.ts";
 import { away, makeReceiver, onNotify, onPage, setupOutbox, taken } from "./setup.ts";
 

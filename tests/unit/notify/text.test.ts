@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Alert, AlertKind } from "../../../lib/core/alert.ts";
-import { alertText, bothClocks, linkOf } from "../../../lib/core/alert-text.ts";
+import type { Alert, AlertKind } from "../../../lib/core/alerts/alert.ts";
+import { alertText, bothClocks, linkOf } from "../../../lib/core/alerts/alert-text.ts";
 import { msOf } from "../../support/path.ts";
 
 const atMs = msOf("2026-10-08T02:00:00Z");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { retryRun } from "../../../lib/app/operator.ts";
+import { retryRun } from "../../../lib/app/operate/operator.ts";
 import { CHECKPOINT, sideKey } from "../../../lib/core/items.ts";
-import { CHECKPOINT_BYTES, checkpointOf } from "../../../lib/core/kept.ts";
+import { CHECKPOINT_BYTES, checkpointOf } from "../../../lib/core/runs/kept.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, failure, onSide, type Setup, setup } from "../../support/path.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { release } from "../../../lib/app/lock-keeper.ts";
+import { release } from "../../../lib/app/path/lock-keeper.ts";
 import { lockKey } from "../../../lib/core/items.ts";
 import {
   A,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { dismiss, markCancelled, markNeverStarted, nudge, reopen } from "../../../lib/core/marks.ts";
-import { start, takeOverAndRun } from "../../../lib/core/transitions.ts";
+import { dismiss, markCancelled, markNeverStarted, nudge, reopen } from "../../../lib/core/runs/marks.ts";
+import { start, takeOverAndRun } from "../../../lib/core/runs/transitions.ts";
 import { holds, type Item } from "../../../lib/core/write.ts";
 import { at, msOf } from "../../support/path.ts";
 

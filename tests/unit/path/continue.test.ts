@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { cancelRun, retryRun } from "../../../lib/app/operator.ts";
-import { makeReadRun } from "../../../lib/app/read-run.ts";
-import { watch } from "../../../lib/app/watch.ts";
-import type { Overlap } from "../../../lib/core/job.ts";
-import { holdersOf } from "../../../lib/core/lock.ts";
-import type { RunMessage } from "../../../lib/core/message.ts";
+import { makeReadRun } from "../../../lib/app/inspect/read-run.ts";
+import { cancelRun, retryRun } from "../../../lib/app/operate/operator.ts";
+import { watch } from "../../../lib/app/watchdog/watch.ts";
+import type { Overlap } from "../../../lib/core/jobs/job.ts";
+import { holdersOf } from "../../../lib/core/runs/lock.ts";
+import type { RunMessage } from "../../../lib/core/runs/message.ts";
 import { definition } from "../../support/definitions.ts";
 import { itemBytes } from "../../support/item-size.ts";
 import { at, failure, onRun, onSide, type Setup, setup } from "../../support/path.ts";

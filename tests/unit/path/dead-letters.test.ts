@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { judgeDeadLetter } from "../../../lib/app/dead-letters.ts";
+import { judgeDeadLetter } from "../../../lib/app/path/dead-letters.ts";
 import { lockKey, runKey } from "../../../lib/core/items.ts";
-import type { RunMessage } from "../../../lib/core/message.ts";
+import type { RunMessage } from "../../../lib/core/runs/message.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, msOf, onLock, onRun, type Setup, setup } from "../../support/path.ts";
 

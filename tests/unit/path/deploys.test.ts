@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { makeRunByHand } from "../../../lib/app/run-by-hand.ts";
-import { watch } from "../../../lib/app/watch.ts";
-import type { JobDefinition } from "../../../lib/core/job.ts";
+import { makeRunByHand } from "../../../lib/app/operate/run-by-hand.ts";
+import { watch } from "../../../lib/app/watchdog/watch.ts";
+import type { JobDefinition } from "../../../lib/core/jobs/job.ts";
 import { MINUTE_MS } from "../../../lib/core/time.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, type Setup, setup } from "../../support/path.ts";

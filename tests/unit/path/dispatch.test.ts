@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { dispatch } from "../../../lib/app/dispatch.ts";
+import { dispatch } from "../../../lib/app/path/dispatch.ts";
 import { CONTROL_KEY } from "../../../lib/core/items.ts";
-import { schedulerInput } from "../../../lib/core/scheduler-event.ts";
+import { schedulerInput } from "../../../lib/core/runs/scheduler-event.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, msOf, onRun, setup } from "../../support/path.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { watch } from "../../../lib/app/watch.ts";
-import type { JobDefinition } from "../../../lib/core/job.ts";
+import { watch } from "../../../lib/app/watchdog/watch.ts";
+import type { JobDefinition } from "../../../lib/core/jobs/job.ts";
 import { MINUTE_MS, SECOND_MS, shortIsoOf } from "../../../lib/core/time.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, msOf, type Setup, setup } from "../../support/path.ts";

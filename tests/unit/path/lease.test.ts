@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { runKey } from "../../../lib/core/items.ts";
-import { askToStop } from "../../../lib/core/marks.ts";
+import { askToStop } from "../../../lib/core/runs/marks.ts";
 import type { Settlement } from "../../../lib/ports/run-queue.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, failure, msOf, onRun, type Setup, setup } from "../../support/path.ts";

@@ -9,7 +9,7 @@ import {
   releaseHolder,
   removeWaiter,
   waitersOf,
-} from "../../../lib/core/lock.ts";
+} from "../../../lib/core/runs/lock.ts";
 import { applied, holds, type Item, type Write } from "../../../lib/core/write.ts";
 import { at } from "../../support/path.ts";
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { release } from "../../../lib/app/lock-keeper.ts";
-import { lookAt } from "../../../lib/app/looks.ts";
-import { retryRun } from "../../../lib/app/operator.ts";
-import { makeRunByHand } from "../../../lib/app/run-by-hand.ts";
-import { watch } from "../../../lib/app/watch.ts";
+import { retryRun } from "../../../lib/app/operate/operator.ts";
+import { makeRunByHand } from "../../../lib/app/operate/run-by-hand.ts";
+import { release } from "../../../lib/app/path/lock-keeper.ts";
+import { lookAt } from "../../../lib/app/watchdog/looks.ts";
+import { watch } from "../../../lib/app/watchdog/watch.ts";
 import { lockKey, runKey } from "../../../lib/core/items.ts";
-import type { JobDefinition } from "../../../lib/core/job.ts";
+import type { JobDefinition } from "../../../lib/core/jobs/job.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, failure, msOf, onLock, type Setup, setup } from "../../support/path.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { retryRun } from "../../../lib/app/operator.ts";
-import { checkEffectKey, type Effect, effectOf, MAX_EFFECTS, resultOf } from "../../../lib/core/kept.ts";
+import { retryRun } from "../../../lib/app/operate/operator.ts";
+import { checkEffectKey, type Effect, effectOf, MAX_EFFECTS, resultOf } from "../../../lib/core/runs/kept.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, failure, onSide, type Setup, setup } from "../../support/path.ts";
 

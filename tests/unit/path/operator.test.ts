@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { claimAndSend } from "../../../lib/app/claims.ts";
-import { makeOperator } from "../../../lib/app/operator.ts";
-import { runViewOf } from "../../../lib/app/run-view.ts";
+import { runViewOf } from "../../../lib/app/inspect/run-view.ts";
+import { makeOperator } from "../../../lib/app/operate/operator.ts";
+import { claimAndSend } from "../../../lib/app/path/claims.ts";
 import { CONTROL_KEY, lockKey, runKey } from "../../../lib/core/items.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, failure, msOf, onLock, onRun, type Setup, setup } from "../../support/path.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { makeReadRun } from "../../../lib/app/read-run.ts";
-import { progressOf } from "../../../lib/core/kept.ts";
+import { makeReadRun } from "../../../lib/app/inspect/read-run.ts";
+import { progressOf } from "../../../lib/core/runs/kept.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, failure, type Setup, setup } from "../../support/path.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { makeReadRun } from "../../../lib/app/read-run.ts";
-import { makeRunByHand, type RunByHandRequest } from "../../../lib/app/run-by-hand.ts";
+import { makeReadRun } from "../../../lib/app/inspect/read-run.ts";
+import { makeRunByHand, type RunByHandRequest } from "../../../lib/app/operate/run-by-hand.ts";
 import { isManualKey, readRunId } from "../../../lib/core/identity.ts";
 import { CONTROL_KEY, lockKey, runKey } from "../../../lib/core/items.ts";
 import { HOUR_MS } from "../../../lib/core/time.ts";

@@ -2,7 +2,7 @@ import { SendMessageBatchCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { mockClient } from "aws-sdk-client-mock";
 import { beforeEach, expect, test } from "vitest";
 import { sqsRunQueue } from "../../../lib/adapters/sqs/sqs-queues.ts";
-import { parseMessage, type RunMessage } from "../../../lib/core/message.ts";
+import { parseMessage, type RunMessage } from "../../../lib/core/runs/message.ts";
 import { at } from "../../support/path.ts";
 
 /** The answer to a batch is read entry by entry. */

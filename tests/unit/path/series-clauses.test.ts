@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { epochToAsk } from "../../../lib/app/series-source.ts";
+import { epochToAsk } from "../../../lib/app/series/series-source.ts";
 import {
   AT_END,
   endSeries,
@@ -11,7 +11,7 @@ import {
   settleRun,
   stopSeries,
   unregisterSeries,
-} from "../../../lib/core/series.ts";
+} from "../../../lib/core/runs/series.ts";
 import { DAY_MS } from "../../../lib/core/time.ts";
 import { applied, holds, type Item, type Write } from "../../../lib/core/write.ts";
 import { msOf } from "../../support/path.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { judgeDeadLetter } from "../../../lib/app/dead-letters.ts";
-import { makeOperator } from "../../../lib/app/operator.ts";
-import { makeReadRun } from "../../../lib/app/read-run.ts";
+import { makeReadRun } from "../../../lib/app/inspect/read-run.ts";
+import { makeOperator } from "../../../lib/app/operate/operator.ts";
+import { judgeDeadLetter } from "../../../lib/app/path/dead-letters.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, failure, onRun } from "../../support/path.ts";
 import {

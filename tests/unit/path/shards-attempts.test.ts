@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RunMessage } from "../../../lib/core/message.ts";
+import type { RunMessage } from "../../../lib/core/runs/message.ts";
 import { onBucket, sharded, wide } from "../../support/shard-path.ts";
 
 /** Stories of one shard's attempt, and of the sending: what happens between a look, a lease and a record. */

@@ -17,7 +17,7 @@ import {
   sentUpTo,
   startShard,
   stopBucket,
-} from "../../../lib/core/fan-out.ts";
+} from "../../../lib/core/shards/fan-out.ts";
 import {
   bucketSize,
   bucketsOf,
@@ -25,7 +25,7 @@ import {
   placeOfShard,
   shardReader,
   strideCount,
-} from "../../../lib/core/shards.ts";
+} from "../../../lib/core/shards/shards.ts";
 import { applied, holds, type Item, type Write } from "../../../lib/core/write.ts";
 import { at } from "../../support/path.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { look } from "../../../lib/app/looks.ts";
-import { watch } from "../../../lib/app/watch.ts";
+import { look } from "../../../lib/app/watchdog/looks.ts";
+import { watch } from "../../../lib/app/watchdog/watch.ts";
 import { MINUTE_MS } from "../../../lib/core/time.ts";
 import { onBucket, onStride, sharded, wide } from "../../support/shard-path.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { makeRunByHand } from "../../../lib/app/run-by-hand.ts";
-import { watch } from "../../../lib/app/watch.ts";
+import { makeRunByHand } from "../../../lib/app/operate/run-by-hand.ts";
+import { watch } from "../../../lib/app/watchdog/watch.ts";
 import { MINUTE_MS } from "../../../lib/core/time.ts";
 import type { Key } from "../../../lib/core/write.ts";
 import { definition } from "../../support/definitions.ts";

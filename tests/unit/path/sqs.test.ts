@@ -1,8 +1,8 @@
 import type { SQSRecord } from "aws-lambda";
 import { expect, test } from "vitest";
 import { Unavailable } from "../../../lib/core/errors.ts";
-import { messageText, type RunMessage } from "../../../lib/core/message.ts";
-import { schedulerInput } from "../../../lib/core/scheduler-event.ts";
+import { messageText, type RunMessage } from "../../../lib/core/runs/message.ts";
+import { schedulerInput } from "../../../lib/core/runs/scheduler-event.ts";
 import { redispatchEach } from "../../../lib/inbound/dispatch-failures.ts";
 import { settleEach } from "../../../lib/inbound/sqs.ts";
 import type { Settlement } from "../../../lib/ports/run-queue.ts";

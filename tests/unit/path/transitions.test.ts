@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { askToStop, markAbsent, markDead, markNeverStarted, nudge } from "../../../lib/core/marks.ts";
+import { askToStop, markAbsent, markDead, markNeverStarted, nudge } from "../../../lib/core/runs/marks.ts";
 import {
   claim,
   countDuplicate,
@@ -13,7 +13,7 @@ import {
   takeOverAndEnd,
   takeOverAndRun,
   triesWith,
-} from "../../../lib/core/transitions.ts";
+} from "../../../lib/core/runs/transitions.ts";
 import { applied, holds, type Item, type Write } from "../../../lib/core/write.ts";
 import { at, msOf } from "../../support/path.ts";
 

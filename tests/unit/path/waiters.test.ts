@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { classOf } from "../../../lib/app/claims.ts";
-import { release } from "../../../lib/app/lock-keeper.ts";
+import { classOf } from "../../../lib/app/path/claims.ts";
+import { release } from "../../../lib/app/path/lock-keeper.ts";
 import { lockKey } from "../../../lib/core/items.ts";
 import {
   A,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { watch } from "../../../lib/app/watch.ts";
+import { watch } from "../../../lib/app/watchdog/watch.ts";
 import { definition } from "../../support/definitions.ts";
 import { setup } from "../../support/path.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { watch } from "../../../lib/app/watch.ts";
+import { watch } from "../../../lib/app/watchdog/watch.ts";
 import { CONTROL_KEY, CURSOR_KEY, runKey } from "../../../lib/core/items.ts";
-import type { JobDefinition, Misfire } from "../../../lib/core/job.ts";
+import type { JobDefinition, Misfire } from "../../../lib/core/jobs/job.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, msOf, type Setup, type SetupOptions, setup } from "../../support/path.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { lockKey, runKey } from "../../../lib/core/items.ts";
-import type { RunMessage } from "../../../lib/core/message.ts";
+import type { RunMessage } from "../../../lib/core/runs/message.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, msOf, onRun, type Setup, type SetupOptions, setup } from "../../support/path.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { JobDefinition } from "../../../lib/core/job.ts";
+import type { JobDefinition } from "../../../lib/core/jobs/job.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../lib/core/time.ts";
 import type { AttemptEnd, AttemptRequest, AttemptServices, Attempts } from "../../../lib/ports/attempts.ts";
 import { absentHandlers, calledHandlers } from "../../../lib/simulation/called-handlers.ts";

@@ -1,0 +1,298 @@
+import { Conflict, Unavailable } from "../../core/errors.ts";
+import { runIdOf, slotMsOf } from "../../core/identity.ts";
+import { waitBeforeRetryMs } from "../../core/jobs/retry.ts";
+import type { Json } from "../../core/json.ts";
+import { MAX_PIECES, type Progress } from "../../core/runs/kept.ts";
+import {
+  countStaleResult,
+  type Finish,
+  failAttempt,
+  finish,
+  goOn,
+  type Holding,
+  type ShortError,
+  snooze,
+  triesWith,
+} from "../../core/runs/transitions.ts";
+import { SECOND_MS } from "../../core/time.ts";
+import type { Item, Value } from "../../core/write.ts";
+import type { AttemptEnd, ErrorFacts } from "../../ports/attempts.ts";
+import type { Settlement } from "../../ports/run-queue.ts";
+import type { WriteAnswer } from "../../ports/table.ts";
+import { runOfSeriesEnded } from "../series/series.ts";
+import type { Kept } from "./kept.ts";
+import { repeated } from "./repeated.ts";
+import { fitsInline, storeAside } from "./side.ts";
+import {
+  attemptNumber,
+  attemptPlace,
+  DELETE,
+  type Lease,
+  leave,
+  type Visit,
+  type WorkDeps,
+} from "./visit.ts";
+
+/** An attempt that is over, with what is needed to write it down. */
+export interface Ended {
+  readonly visit: Visit;
+  readonly lease: Lease;
+  readonly holding: Holding;
+  readonly end: AttemptEnd;
+  /** Somebody asked the run to stop, and its handler was told. */
+  readonly cancelled: boolean;
+  readonly endedAtMs: number;
+  readonly kept: Pick<Kept, "saveState">;
+  /** What the handler said last. */
+  readonly progress?: Progress;
+}
+
+/** Writes the end of the attempt, then says what becomes of the message. */
+export const record = async (deps: WorkDeps, ended: Ended): Promise<Settlement> => {
+  const { end, cancelled } = ended;
+  if (end.kind === "stopped" && cancelled) {
+    return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: false });
+  }
+  switch (end.kind) {
+    case "returned":
+      return succeed(deps, ended, end.result);
+    case "skip":
+      return close(deps, ended, { state: "skipped", reason: end.reason, failed: false });
+    case "cancel":
+      return close(deps, ended, { state: "cancelled", reason: end.reason, failed: false });
+    case "snooze":
+      return putOff(deps, ended, end.waitMs);
+    case "continue":
+      return continueLater(deps, ended, end);
+    case "threw":
+      return fail(deps, ended, end);
+    default:
+      return fail(deps, ended, { error: end.error, permanent: false });
+  }
+};
+
+const succeed = async (deps: WorkDeps, ended: Ended, result: Json | undefined): Promise<Settlement> => {
+  const { holding, endedAtMs } = ended;
+  const inline = fitsInline(result);
+  if (result !== undefined && !inline) {
+    await repeated(() =>
+      storeAside(deps.table, holding.occurrence, `result-${holding.fence}`, result, endedAtMs),
+    );
+  }
+  return close(deps, ended, {
+    state: "succeeded",
+    failed: false,
+    ...(result === undefined ? {} : inline ? { result } : { sideResult: true }),
+  });
+};
+
+interface Failure {
+  readonly error: ErrorFacts;
+  readonly permanent: boolean;
+  readonly retryAfterMs?: number;
+}
+
+const fail = async (deps: WorkDeps, ended: Ended, failure: Failure): Promise<Settlement> => {
+  const { visit, lease, holding, endedAtMs } = ended;
+  const { retry } = visit.job;
+  await repeated(() =>
+    storeAside(deps.table, holding.occurrence, `error-${holding.fence}`, { ...failure.error }, endedAtMs),
+  );
+  const error = shortError(failure.error);
+  const failed = Number(lease.item["attempts"] ?? 0) + 1;
+  if (failure.permanent || failed > retry.retries) {
+    const reason = failure.permanent
+      ? "the handler said that no retry can help"
+      : `${failed} ${failed === 1 ? "attempt" : "attempts"} failed`;
+    return close(deps, ended, { state: "dead", reason, error, failed: true });
+  }
+  const waitMs = failure.retryAfterMs ?? waitBeforeRetryMs(retry, failed, deps.random.fraction());
+  const nextAttemptAtMs = endedAtMs + waitMs;
+  const tries = triesOf(ended, error.message);
+  const answer = await repeated(() =>
+    deps.table.write(failAttempt(holding, { nextAttemptAtMs, tries, error, ...progressOf(ended) })),
+  );
+  return afterWaiting(deps, ended, { answer, nextAttemptAtMs, error });
+};
+
+/** Nothing loops for ever: a handler that puts its work off more often than that does not see its end. */
+export const MAX_SNOOZES = 1_000;
+
+const putOff = async (deps: WorkDeps, ended: Ended, waitMs: number): Promise<Settlement> => {
+  if (Number(ended.lease.item["snoozes"] ?? 0) >= MAX_SNOOZES) {
+    const reason = `it was put off ${MAX_SNOOZES} times without an end`;
+    return close(deps, ended, { state: "dead", reason, failed: true, error: endless("snooze", MAX_SNOOZES) });
+  }
+  const nextAttemptAtMs = ended.endedAtMs + waitMs;
+  const answer = await repeated(() =>
+    deps.table.write(snooze(ended.holding, { nextAttemptAtMs, tries: triesOf(ended), ...progressOf(ended) })),
+  );
+  return afterWaiting(deps, ended, { answer, nextAttemptAtMs });
+};
+
+interface Waiting {
+  readonly answer: WriteAnswer;
+  readonly nextAttemptAtMs: number;
+  readonly error?: ShortError;
+}
+
+/** Of an answer to one of our own writes: the attempt still has the run. */
+const isMine = ({ visit, holding }: Ended, item: Item | undefined): boolean =>
+  item?.["own"] === visit.token && item["fence"] === holding.fence;
+
+/** It was refused for no other reason than that somebody asked the run to stop. */
+export const askedToStop = (ended: Ended, { written, item }: WriteAnswer): boolean =>
+  !written && isMine(ended, item) && item?.["cancelAtMs"] !== undefined && item["st"] === "running";
+
+/** Written, or refused by an earlier copy of the same write. */
+export const tookEffect = (ended: Ended, { written, item }: WriteAnswer, state: string): boolean =>
+  written || (isMine(ended, item) && item?.["st"] === state);
+
+/** The run waits, and so does its message; unless somebody asked it to stop meanwhile. */
+const afterWaiting = async (deps: WorkDeps, ended: Ended, waiting: Waiting): Promise<Settlement> => {
+  const { answer, nextAttemptAtMs, error } = waiting;
+  if (askedToStop(ended, answer)) {
+    return close(deps, ended, {
+      state: "cancelled",
+      reason: "cancelled",
+      failed: error !== undefined,
+      ...(error === undefined ? {} : { error }),
+    });
+  }
+  if (!tookEffect(ended, answer, "waiting")) return stale(deps, ended);
+  journalEnd(deps, ended, { state: "waiting", ...(error === undefined ? {} : { error }) });
+  return { kind: "return", afterMs: Math.max(0, nextAttemptAtMs - deps.clock.nowMs()) };
+};
+
+/**
+ * T7, to the next piece: its state is stored, then the run is queued again, then a new message asks for it. A crash in
+ * between leaves the old message, which asks for the same; the lock stays with the run.
+ */
+const continueLater = async (
+  deps: WorkDeps,
+  ended: Ended,
+  { state }: { readonly state?: Json },
+): Promise<Settlement> => {
+  const { holding, endedAtMs, lease } = ended;
+  if (Number(lease.item["cont"] ?? 0) >= MAX_PIECES) {
+    const reason = `it went on ${MAX_PIECES} times without an end`;
+    return close(deps, ended, {
+      state: "dead",
+      reason,
+      failed: true,
+      error: endless("continueLater", MAX_PIECES),
+    });
+  }
+  if (state !== undefined && !(await saved(ended, state))) return stale(deps, ended);
+  const piece = { nowMs: endedAtMs, tries: triesOf(ended), ...progressOf(ended) };
+  const answer = await repeated(() => deps.table.write(goOn(holding, piece)));
+  if (askedToStop(ended, answer)) {
+    return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: false });
+  }
+  if (!tookEffect(ended, answer, "queued")) return stale(deps, ended);
+  journalEnd(deps, ended, { state: "queued" });
+  return askForNext(deps, ended.visit);
+};
+
+const endless = (outcome: "snooze" | "continueLater", times: number): ShortError => ({
+  name: "EndlessRun",
+  message: `${outcome} was returned ${times} times; does the handler see that it is done?`,
+});
+
+/** False: another attempt has the run. */
+const saved = async ({ kept }: Ended, state: Json): Promise<boolean> => {
+  try {
+    await kept.saveState(state);
+    return true;
+  } catch (error) {
+    if (error instanceof Conflict) return false;
+    throw error;
+  }
+};
+
+/** Where no message can be sent the old one comes back, and does as well. */
+const askForNext = async (deps: WorkDeps, { job, message }: Visit): Promise<Settlement> => {
+  try {
+    await deps.queue.send(job.pool, message);
+    return DELETE;
+  } catch (error) {
+    if (error instanceof Unavailable) return { kind: "return", afterMs: SECOND_MS };
+    throw error;
+  }
+};
+
+/** T5, then the lock, then the next of the series that it belongs to. */
+export const close = async (
+  deps: WorkDeps,
+  ended: Ended,
+  end: Omit<Finish, "nowMs" | "tries">,
+): Promise<Settlement> => {
+  const { visit, holding, endedAtMs } = ended;
+  const tries = triesOf(ended, end.error?.message);
+  const last = { ...end, ...progressOf(ended), nowMs: endedAtMs, tries };
+  const answer = await repeated(() => deps.table.write(finish(holding, last)));
+  if (!tookEffect(ended, answer, end.state)) return stale(deps, ended);
+  journalEnd(deps, ended, end);
+  const settlement = await leave(deps, visit);
+  if (answer.item?.["series"] !== undefined) await runOfSeriesEnded(deps, visit.job, answer.item);
+  return settlement;
+};
+
+/** Another attempt has the run by now: this result is refused, and said. */
+export const stale = async (deps: WorkDeps, { visit, holding }: Ended): Promise<Settlement> => {
+  deps.journal.notice("warn", "stale-result", { runId: runIdOf(visit.occurrence), fence: holding.fence });
+  await deps.table.write(countStaleResult(holding.occurrence));
+  return { kind: "return" };
+};
+
+const progressOf = ({ progress }: Ended) => (progress === undefined ? {} : { progress });
+
+export const triesOf = ({ lease, end, endedAtMs }: Ended, error?: string): Value =>
+  triesWith(lease.item["tries"], {
+    ...attemptPlace(lease.item),
+    startedAtMs: lease.startedAtMs,
+    endedAtMs,
+    outcome: end.kind,
+    ...(error === undefined ? {} : { error: cut(error, 40) }),
+  });
+
+const SHORT_MESSAGE = 120;
+
+export const shortError = ({ name, message }: ErrorFacts): ShortError => ({
+  name: cut(name, 60),
+  message: message.length > SHORT_MESSAGE ? `${cut(message, SHORT_MESSAGE)}...` : message,
+});
+
+/** No half of a character at the end: the table takes none. */
+const cut = (text: string, length: number): string => text.slice(0, length).toWellFormed();
+
+export const journalEnd = (
+  deps: WorkDeps,
+  { visit, lease, holding, end, endedAtMs }: Ended,
+  after: {
+    readonly state: string;
+    readonly reason?: string;
+    readonly error?: ShortError;
+    readonly result?: Json;
+  },
+): void => {
+  const { occurrence, job } = visit;
+  const slotMs = slotMsOf(occurrence.slotKey);
+  deps.journal.attempt({
+    runId: runIdOf(occurrence),
+    job: job.name,
+    pool: job.pool,
+    trigger: String(lease.item["trigger"]),
+    slotMs,
+    attempt: attemptNumber(lease.item),
+    fence: holding.fence,
+    state: after.state,
+    outcome: end.kind,
+    startedAtMs: lease.startedAtMs,
+    endedAtMs,
+    latenessMs: Number(lease.item["startedAtMs"]) - slotMs,
+    ...(after.reason === undefined ? {} : { reason: after.reason }),
+    ...(after.error === undefined ? {} : { error: after.error }),
+    ...(after.result === undefined ? {} : { result: after.result }),
+  });
+};

@@ -1,0 +1,50 @@
+import { roughText } from "../../core/duration.ts";
+import { CURSOR_KEY } from "../../core/items.ts";
+import { MINUTE_MS, shortIsoOf } from "../../core/time.ts";
+import { equals, type Item, set } from "../../core/write.ts";
+import type { Deps } from "../deps.ts";
+import { putAlert } from "../notify/outbox.ts";
+
+/** A pass comes each minute. A few may fail to start without anybody having to know. */
+const AWAY_AFTER_MS = 5 * MINUTE_MS;
+
+/**
+ * When the last pass was, as the cursor tells it: that far it looked then; or, of a pass that failed, when that was.
+ * Undefined = there was none.
+ */
+export const lastPassMs = (cursor: Item | undefined, firstLookMs: number): number | undefined => {
+  const doneUntilMs = cursor?.["doneUntilMs"];
+  if (typeof doneUntilMs !== "number") return undefined;
+  return Math.max(doneUntilMs + firstLookMs, Number(cursor?.["failedAtMs"] ?? 0));
+};
+
+/** Back from an outage of its own the watchdog says so, once; what happened meanwhile it judges from the records. */
+export const tellOfAbsence = async (
+  { clock, table }: Pick<Deps, "clock" | "table">,
+  lastMs: number | undefined,
+): Promise<void> => {
+  const nowMs = clock.nowMs();
+  if (lastMs === undefined || nowMs - lastMs <= AWAY_AFTER_MS) return;
+  const away = `${roughText(nowMs - lastMs)}, from ${shortIsoOf(lastMs)} to ${shortIsoOf(nowMs)}`;
+  await putAlert(table, {
+    id: `watchdog-back~${lastMs}`,
+    topic: "notify",
+    kind: "watchdog-back",
+    atMs: nowMs,
+    reason: `the watchdog was away for ${away}; it has gone through what happened meanwhile, and tells what is wrong`,
+  });
+};
+
+/** So that passes that fail for long are not taken for an absence. The next pass tries all again anyway. */
+export const noteFailedPass = async (
+  { table, clock }: Pick<Deps, "table" | "clock">,
+  slotsUntilMs: number,
+): Promise<void> => {
+  await table
+    .write({
+      key: CURSOR_KEY,
+      condition: equals("doneUntilMs", slotsUntilMs),
+      changes: [set("failedAtMs", clock.nowMs())],
+    })
+    .catch(() => undefined);
+};

@@ -1,0 +1,182 @@
+import { type Occurrence, runIdOf } from "../../core/identity.ts";
+import {
+  CONTROL_KEY,
+  CURSOR_KEY,
+  HEALTH_NOTE,
+  OLDEST_DELIVERY_MS,
+  occurrenceInOpenKey,
+  openRanges,
+  runKey,
+} from "../../core/items.ts";
+import type { JobDefinition } from "../../core/jobs/job.ts";
+import { isMonitor } from "../../core/monitors/monitor.ts";
+import { absent, equals, type Item, set } from "../../core/write.ts";
+import { syncDefinitions } from "../definitions.ts";
+import type { Deps } from "../deps.ts";
+import { keepHealth } from "../health/health.ts";
+import { noteOpenRuns } from "../path/open-runs.ts";
+import { continueSeries } from "../series/series.ts";
+import { type Subject, subjectOfJob, subjectsNamed } from "../subjects.ts";
+import { lastPassMs, noteFailedPass, tellOfAbsence } from "./absence.ts";
+import { lookAtAgenda } from "./agenda.ts";
+import { eachInTurn } from "./each-in-turn.ts";
+import { keepPromise, look, type Promised, promisedIn } from "./looks.ts";
+import { type Cursor, type Pass, see } from "./pass.ts";
+import { endOrphan } from "./removed-jobs.ts";
+import { lookAtDue, lookAtMonitor } from "./watch-slots.ts";
+
+/**
+ * One pass of the watchdog: compares the slots that the definitions expect with the records, from where the last pass
+ * ended, and mends what did not happen. Everything it does is a transition that any number of processes may try, so
+ * two passes at once, or one that is repeated after a crash, do no harm. The first pass ever only sets the cursor.
+ */
+export const watch = async (deps: Deps): Promise<void> => {
+  const { since, changed } = await syncDefinitions(deps);
+  const nowMs = deps.clock.nowMs();
+  const { firstLookMs, clockBoundMs } = deps.timings;
+  const until = { slotsUntilMs: nowMs - firstLookMs, notesUntilMs: nowMs - clockBoundMs };
+  const from = await readCursor(deps, until);
+  const control = await deps.table.get(CONTROL_KEY, { consistent: false });
+  await tellOfAbsence(deps, from.lastPassMs);
+  const pass: Pass = {
+    from,
+    until,
+    nowMs,
+    since,
+    changed,
+    control,
+    sightings: new Map(),
+    noted: new Set(),
+    subjects: new Map(),
+  };
+  const firing = deps.jobs.all.filter((job) => deps.jobs.firesHere(job));
+  const failures = [
+    ...(await lookBackAtChanges(deps, pass)),
+    ...(await eachInTurn(firing, (job) => lookAtSlots(deps, job, pass))),
+    ...(await lookAtAgenda(deps, pass)),
+    ...(await lookAtNotes(deps, pass)),
+    ...(await keepHealth(deps, pass)),
+    ...(await continueSeries(deps)),
+  ];
+  // The cursor stays, so that the next pass looks again; what went well is found done then.
+  if (failures.length > 0) await noteFailedPass(deps, from.slotsUntilMs);
+  if (failures.length === 1) throw failures[0];
+  if (failures.length > 1) throw new AggregateError(failures, `${failures.length} looks of this pass failed`);
+  await moveCursor(deps, from, until);
+};
+
+const readCursor = async ({ table, timings }: Deps, first: Cursor): Promise<Cursor> => {
+  const changes = [set("doneUntilMs", first.slotsUntilMs), set("notesUntilMs", first.notesUntilMs)];
+  const answer = await table.write({ key: CURSOR_KEY, condition: absent("doneUntilMs"), changes });
+  if (answer.written) return first;
+  const lastMs = lastPassMs(answer.item, timings.firstLookMs);
+  return {
+    slotsUntilMs: Number(answer.item?.["doneUntilMs"]),
+    notesUntilMs: Number(answer.item?.["notesUntilMs"]),
+    ...(lastMs === undefined ? {} : { lastPassMs: lastMs }),
+  };
+};
+
+/** Forward, and only from where this pass began: another pass may have been further already. */
+const moveCursor = async ({ table }: Deps, from: Cursor, until: Cursor): Promise<void> => {
+  if (until.slotsUntilMs <= from.slotsUntilMs) return;
+  await table.write({
+    key: CURSOR_KEY,
+    condition: equals("doneUntilMs", from.slotsUntilMs),
+    changes: [set("doneUntilMs", until.slotsUntilMs), set("notesUntilMs", until.notesUntilMs)],
+  });
+};
+
+/**
+ * Once more, when older code can no longer be at work: a dispatcher of the deployment before may have claimed a slot
+ * after the change was seen, and ended before its send. Nobody else looks at slots from before a change.
+ */
+const lookBackAtChanges = (deps: Deps, { changed, from, until }: Pass): Promise<readonly unknown[]> => {
+  const passed = [...changed].filter(
+    ([, changedMs]) => from.slotsUntilMs < changedMs && changedMs <= until.slotsUntilMs,
+  );
+  return eachInTurn(passed, ([subject]) => noteOpenRuns(deps, subject));
+};
+
+const lookAtSlots = async (deps: Deps, job: JobDefinition, pass: Pass): Promise<void> => {
+  const subject = subjectOfJob(deps, job, pass.control);
+  const sinceMs = pass.since.get(job.subject) ?? pass.nowMs;
+  const fromMs = Math.max(pass.from.slotsUntilMs, sinceMs, pass.nowMs - OLDEST_DELIVERY_MS);
+  const slots = [...(subject.schedule?.slots(fromMs, pass.until.slotsUntilMs) ?? [])];
+  pass.subjects.set(job.subject, subject);
+  const [failure] = await lookAtDue(deps, pass, [{ subject, slots }]);
+  if (failure !== undefined) throw failure;
+};
+
+/** The runs that somebody noted for a look in this pass: by hand, retried, or not over at an earlier look. */
+const lookAtNotes = async (deps: Deps, pass: Pass): Promise<readonly unknown[]> => {
+  const { from, until, nowMs } = pass;
+  const fromMs = Math.max(from.notesUntilMs, nowMs - OLDEST_DELIVERY_MS);
+  if (until.notesUntilMs <= fromMs) return [];
+  const notes = await Promise.all(
+    openRanges(fromMs, until.notesUntilMs).map((range) => deps.table.query(range)),
+  );
+  const { runs: noted, health } = sorted(notes.flat());
+  for (const subject of health) pass.noted.add(subject);
+  const subjects = await readSubjects(deps, pass, [
+    ...health,
+    ...[...noted.values()].map(({ occurrence }) => occurrence.subject),
+  ]);
+  const runs = new Map(
+    (await deps.table.getMany([...noted.values()].map(({ occurrence }) => runKey(occurrence)))).map((run) => [
+      `${run["pk"]}/${run["sk"]}`,
+      run,
+    ]),
+  );
+  return eachInTurn(noted.values(), async ({ occurrence, promised }) => {
+    const subject = subjects.get(occurrence.subject);
+    const job = subject?.job;
+    const { pk, sk } = runKey(occurrence);
+    const run = runs.get(`${pk}/${sk}`);
+    await keepPromise(deps, { occurrence, run }, promised);
+    if (subject === undefined || job === undefined) return endOrphan(deps, { occurrence, run });
+    if (isMonitor(job)) return lookAtMonitor(deps, pass, subject, { job, occurrence, run });
+    if (run?.["st"] !== undefined) see(pass, occurrence, run);
+    const isListed = await look(deps, { job, occurrence, run });
+    if (run?.["st"] === undefined && isListed) see(pass, occurrence, run);
+  });
+};
+
+/** All that are named, those of the pass included. */
+const readSubjects = async (
+  deps: Deps,
+  { subjects, control }: Pass,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, Subject>> => {
+  const unread = names.filter((name) => !subjects.has(name));
+  for (const [name, subject] of await subjectsNamed(deps, unread, control)) subjects.set(name, subject);
+  return subjects;
+};
+
+interface Note {
+  readonly occurrence: Occurrence;
+  readonly promised: Promised | undefined;
+}
+
+interface Notes {
+  /** One note a run: of several, the one that promises the newest attempt set. */
+  readonly runs: ReadonlyMap<string, Note>;
+  readonly health: readonly string[];
+}
+
+const sorted = (items: readonly Item[]): Notes => {
+  const noted = new Map<string, Note>();
+  const health: string[] = [];
+  for (const item of items) {
+    const occurrence = occurrenceInOpenKey(String(item["sk"]));
+    if (occurrence.slotKey === HEALTH_NOTE) {
+      health.push(occurrence.subject);
+      continue;
+    }
+    const promised = promisedIn(item);
+    const known = noted.get(runIdOf(occurrence));
+    if (known !== undefined && (promised?.epoch ?? 0) <= (known.promised?.epoch ?? 0)) continue;
+    noted.set(runIdOf(occurrence), { occurrence, promised });
+  }
+  return { runs: noted, health };
+};

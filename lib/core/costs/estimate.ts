@@ -1,0 +1,229 @@
+import { DEFAULT_POOL, type JobDefinition, type Manifest, type PoolDefinition } from "../jobs/job.ts";
+import { scheduleOfJob } from "../jobs/job-list.ts";
+import { isMonitor } from "../monitors/monitor.ts";
+import { parseSchedule } from "../schedule/schedule.ts";
+import { DAY_MS, MINUTE_MS } from "../time.ts";
+import { PRICES } from "./prices.ts";
+import {
+  ASSUMED_MS,
+  type Cost,
+  costOf,
+  passCost,
+  secondsUsd,
+  storyCost,
+  sumOf,
+  times,
+  totalUsd,
+} from "./run-cost.ts";
+import type { StoryCounts } from "./story-counts.ts";
+import { watchingCost } from "./watching-cost.ts";
+
+/** A month is 30 days. */
+export const MONTH_MS = 30 * DAY_MS;
+const PASSES_A_MONTH = MONTH_MS / MINUTE_MS;
+const MILLION = 1_000_000;
+
+export interface JobEstimate {
+  readonly job: string;
+  readonly pool: string;
+  /** Slots of the next 30 days. */
+  readonly runs: number;
+  /** Invocations by EventBridge: more than runs where it ticks finer than the slots. */
+  readonly events: number;
+  /** Messages to workers: one a run, and one for each shard. */
+  readonly deliveries: number;
+  readonly usdPerMonth: number;
+  readonly usdPerMillionRuns: number;
+  /** Absent where its own code lists them, and nobody knows how many. */
+  readonly shards?: number;
+}
+
+/** Something that would cost less. */
+export interface Saving {
+  readonly kind: "pool" | "schedule" | "batch" | "memory";
+  /** The jobs or pools that it is about. */
+  readonly of: readonly string[];
+  readonly usdPerMonth: number;
+}
+
+export interface Estimate {
+  readonly jobs: readonly JobEstimate[];
+  /** What a month costs in which nothing runs. */
+  readonly fixed: {
+    readonly watchingUsd: number;
+    readonly pollingUsd: number;
+    readonly passesUsd: number;
+    readonly usdPerMonth: number;
+  };
+  readonly runsUsdPerMonth: number;
+  readonly usdPerMonth: number;
+  /** Best first. */
+  readonly savings: readonly Saving[];
+}
+
+export interface EstimateOptions {
+  /** Where schedules fire; absent = every job's does. */
+  readonly stage?: string;
+  readonly nowMs: number;
+  /** How long a handler takes; default 0, since nobody knows. */
+  readonly handlerMs?: number;
+}
+
+const countSlots = (slots: Iterable<number>): number => {
+  let count = 0;
+  for (const _ of slots) count += 1;
+  return count;
+};
+
+/** How often EventBridge will invoke the dispatcher. */
+const eventsOf = (job: JobDefinition, nowMs: number): number => {
+  const { expressions } = scheduleOfJob(job)?.aws ?? { expressions: [] };
+  const { startsAtMs, endsAtMs } = job;
+  const bounds = {
+    ...(startsAtMs === undefined ? {} : { startsAtMs }),
+    ...(endsAtMs === undefined ? {} : { endsAtMs }),
+  };
+  const counts = expressions.map(({ expression, timezone }) =>
+    countSlots(parseSchedule(expression, { timezone, ...bounds }).slots(nowMs, nowMs + MONTH_MS)),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+};
+
+/** One event, read and no more: the schedule, the dispatcher, the control item. */
+const EVENT: StoryCounts = {
+  dispatches: 1,
+  deliveries: 0,
+  writes: 0,
+  writeUnits: 0,
+  reads: 1,
+  readUnits: 0.5,
+  sends: 0,
+  hides: 0,
+  logLines: 0,
+  logBytes: 0,
+  bytesOut: 0,
+  bytesIn: 0,
+};
+const eventUsd = totalUsd(costOf(EVENT, { memoryMb: 0 }));
+
+const runCost = ({ overlap, shards }: JobDefinition, compute: Parameters<typeof storyCost>[1]): Cost => {
+  const own = storyCost(overlap === "allow" ? "succeeded" : "succeeded, with a lock", compute);
+  const parts =
+    shards?.count === undefined ? [] : [times(storyCost("each of 64 shards", compute), shards.count)];
+  return sumOf(own, storyCost("watched, for each slot", compute), ...parts);
+};
+
+const jobEstimate = (
+  job: JobDefinition,
+  { memoryMb }: PoolDefinition,
+  { nowMs, stage, handlerMs = 0 }: EstimateOptions,
+): JobEstimate => {
+  const isHere = stage === undefined || job.stages === undefined || job.stages.includes(stage);
+  const fires = isHere && !isMonitor(job);
+  const runs = fires ? countSlots(scheduleOfJob(job)?.slots(nowMs, nowMs + MONTH_MS) ?? []) : 0;
+  const events = fires ? eventsOf(job, nowMs) : 0;
+  const compute = { memoryMb, handlerMs };
+  const each = totalUsd(runCost(job, compute));
+  const stray = Math.max(0, events - runs) * eventUsd;
+  const shards = job.shards?.count;
+  return {
+    job: job.name,
+    pool: job.pool,
+    runs,
+    events,
+    deliveries: runs * (1 + (shards ?? 0)),
+    usdPerMonth: runs * each + stray,
+    usdPerMillionRuns: each * MILLION,
+    ...(shards === undefined ? {} : { shards }),
+  };
+};
+
+/** Lambda's pollers ask an empty queue again every 20 s. */
+const pollerUsd = ((MONTH_MS / 20_000) * PRICES.queueRequests) / MILLION;
+/** Five, because a pool limits its concurrency. */
+const POOL_POLLERS = 5;
+const DEAD_LETTER_POLLERS = 2;
+const DISPATCH_FAILURE_POLLERS = 2;
+
+const fixedOf = ({ jobs, pools }: Pick<Manifest, "jobs" | "pools">): Estimate["fixed"] => {
+  const { total, perJob } = watchingCost(jobs.filter(({ ownAlarms }) => ownAlarms).length, pools);
+  const watchingUsd = total.usd + perJob.atMostUsd;
+  const pollers = DISPATCH_FAILURE_POLLERS + Object.keys(pools).length * (POOL_POLLERS + DEAD_LETTER_POLLERS);
+  const pollingUsd = pollers * pollerUsd;
+  const passes = sumOf(passCost("a pass of the watchdog"), passCost("a pass of the notifier"));
+  const passesUsd = totalUsd(times(passes, PASSES_A_MONTH));
+  return { watchingUsd, pollingUsd, passesUsd, usdPerMonth: watchingUsd + pollingUsd + passesUsd };
+};
+
+/** A pool less: its two queues, and its alarms. */
+const poolSavings = ({ pools, jobs }: Manifest): readonly Saving[] => {
+  const all = fixedOf({ jobs, pools }).usdPerMonth;
+  return Object.keys(pools)
+    .filter((name) => name !== "default")
+    .map((name) => {
+      const rest = Object.fromEntries(Object.entries(pools).filter(([other]) => other !== name));
+      return { kind: "pool", of: [name], usdPerMonth: all - fixedOf({ jobs, pools: rest }).usdPerMonth };
+    });
+};
+
+/** Jobs that strike at the same slots: as one job they would be dispatched by one event. */
+const scheduleSavings = (manifest: Manifest, estimates: readonly JobEstimate[]): readonly Saving[] => {
+  const eventsOfJob = new Map(estimates.map(({ job, events }) => [job, events]));
+  const scheduled = manifest.jobs.filter((job) => job.schedules.length > 0 && !isMonitor(job));
+  const together = Map.groupBy(
+    scheduled,
+    ({ schedules, timezone }) => `${[...schedules].sort().join("|")} ${timezone}`,
+  );
+  return [...together.values()]
+    .filter((jobs) => jobs.length > 1)
+    .map((jobs) => {
+      const events = jobs.slice(1).reduce((sum, { name }) => sum + (eventsOfJob.get(name) ?? 0), 0);
+      return { kind: "schedule", of: jobs.map(({ name }) => name), usdPerMonth: events * eventUsd };
+    });
+};
+
+const deliveriesIn = (pool: string, estimates: readonly JobEstimate[]): number =>
+  estimates.filter((each) => each.pool === pool).reduce((sum, { deliveries }) => sum + deliveries, 0);
+
+/** As many messages as a batch can hold come together: one receive, one delete and one invocation for all of them. */
+const BATCH = 10;
+const REQUESTS_OF_DELIVERY_USD = (2 * PRICES.queueRequests + PRICES.functionRequests) / MILLION;
+/** Least that a worker with a thread has been tried with. */
+const LEAST_MEMORY_MB = 128;
+
+const workerSavings = (
+  { pools }: Manifest,
+  estimates: readonly JobEstimate[],
+  handlerMs: number,
+): readonly Saving[] =>
+  Object.entries(pools).flatMap(([pool, { memoryMb }]): Saving[] => {
+    const deliveries = deliveriesIn(pool, estimates);
+    const batch = deliveries * (1 - 1 / BATCH) * REQUESTS_OF_DELIVERY_USD;
+    const less = secondsUsd(ASSUMED_MS.delivery + handlerMs, Math.max(0, memoryMb - LEAST_MEMORY_MB));
+    return [
+      { kind: "batch", of: [pool], usdPerMonth: batch },
+      { kind: "memory", of: [pool], usdPerMonth: deliveries * less },
+    ];
+  });
+
+/** What a deployment of these jobs costs a month, at list price. */
+export const estimate = (manifest: Manifest, options: EstimateOptions): Estimate => {
+  const { jobs, pools } = manifest;
+  const estimates = jobs.map((job) => jobEstimate(job, pools[job.pool] ?? DEFAULT_POOL, options));
+  const fixed = fixedOf(manifest);
+  const runsUsdPerMonth = estimates.reduce((sum, { usdPerMonth }) => sum + usdPerMonth, 0);
+  const savings = [
+    ...poolSavings(manifest),
+    ...scheduleSavings(manifest, estimates),
+    ...workerSavings(manifest, estimates, options.handlerMs ?? 0),
+  ];
+  return {
+    jobs: estimates,
+    fixed,
+    runsUsdPerMonth,
+    usdPerMonth: runsUsdPerMonth + fixed.usdPerMonth,
+    savings: savings
+      .filter(({ usdPerMonth }) => usdPerMonth > 0)
+      .sort((left, right) => right.usdPerMonth - left.usdPerMonth),
+  };
+};
