@@ -81,6 +81,7 @@ export const runLines = (run: RunView, zone: string): readonly string[] => [
         : `${run.range.count} slots from ${bothTexts(run.range.from, zone)}`,
     ),
     ["trigger", run.trigger],
+    ...optional("schedules", run.schedules?.join(" | ")),
     ...timePairs(run, zone),
     ...optional("pieces", run.pieces === undefined ? undefined : String(run.pieces)),
     ...optional("progress", progressText(run.progress)),

@@ -1,4 +1,4 @@
-import type { Occurrence } from "../../core/identity.ts";
+import { isManualKey, type Occurrence, slotMsOf } from "../../core/identity.ts";
 import { lockKey, runKey } from "../../core/items.ts";
 import type { JobList } from "../../core/jobs/job-list.ts";
 import type { Json } from "../../core/json.ts";
@@ -51,6 +51,15 @@ const inLine = (view: RunView, waitsFor: string | undefined): RunView => {
   return reasons.length === 0 ? view : { ...view, reason: reasons.join("; ") };
 };
 
+/** Where slots of several schedules coincide there is one run, and whoever looks for either must find it in it. */
+const namingSchedules = (jobs: JobList, { subject, slotKey }: Occurrence, view: RunView): RunView => {
+  const job = jobs.bySubject(subject);
+  if (job === undefined || job.schedules.length < 2 || isManualKey(slotKey)) return view;
+  const slotMs = slotMsOf(slotKey);
+  const named = jobs.scheduleOf(job)?.schedules.filter((schedule) => schedule.has(slotMs)) ?? [];
+  return named.length === 0 ? view : { ...view, schedules: named.map(({ expression }) => expression) };
+};
+
 /**
  * One occurrence's run, with everything that lies beside its record; undefined where there is none. Consistent:
  * it sees every write that was answered before.
@@ -66,7 +75,7 @@ export const makeReadRun = (deps: ReadRunDeps) => {
     const side = await sideValuesOf(deps, occurrence, { ...options, run });
     return runViewOf(run, jobs.bySubject(occurrence.subject), side);
   };
-  return async (occurrence: Occurrence, options: ReadOptions = {}): Promise<RunView | undefined> => {
+  const find = async (occurrence: Occurrence, options: ReadOptions): Promise<RunView | undefined> => {
     const { subject, slotKey } = occurrence;
     const before = await table.get(runKey(occurrence), { consistent: true });
     const view = await recorded(occurrence, before, options);
@@ -77,6 +86,10 @@ export const makeReadRun = (deps: ReadRunDeps) => {
     if (listed !== undefined) return listed;
     // Neither: unless it started, ended and left the lock between the two reads.
     return recorded(occurrence, await table.get(runKey(occurrence), { consistent: true }), options);
+  };
+  return async (occurrence: Occurrence, options: ReadOptions = {}): Promise<RunView | undefined> => {
+    const view = await find(occurrence, options);
+    return view && namingSchedules(jobs, occurrence, view);
   };
 };
 

@@ -74,6 +74,8 @@ export interface RunView {
   /** For a run by hand, the instant it was asked for. */
   readonly slot: string;
   readonly trigger: Trigger;
+  /** Of a job with several schedules: those of them, as they are now, that name the slot. */
+  readonly schedules?: readonly string[];
   readonly state: RunState;
   readonly reason?: string;
   /** The last few, oldest first. */

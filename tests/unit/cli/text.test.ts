@@ -134,3 +134,11 @@ test("an attempt after a retry says which set of attempts it belongs to", () => 
   expect(lines).toContain("attempt     1: threw after 3.0 s, started 2026-10-08T02:00:02Z");
   expect(lines).toContain("attempt     1 of set 2: running, started 2026-10-08T03:00:00Z");
 });
+
+test("a run of several schedules is shown with each that names its slot", () => {
+  const lines = runLines({ ...RUN, schedules: ["0 2 * * *", "0 2 * * thu"] }, "UTC");
+  expect(lines.find((line) => line.startsWith("schedules"))).toMatch(
+    /^schedules +0 2 \* \* \* \| 0 2 \* \* thu$/,
+  );
+  expect(runLines(RUN, "UTC").some((line) => line.startsWith("schedules"))).toBe(false);
+});

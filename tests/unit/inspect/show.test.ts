@@ -39,6 +39,24 @@ test("a run without an input of its own shows its job's", async () => {
   expect(await inspect.run(RUN_ID)).toMatchObject({ input: { limit: 10 } });
 });
 
+test("a run of a job with several schedules names each of them whose slot it is", async () => {
+  const job = jobOf({ name: "report", schedules: ["0 2 * * *", "0 2 * * thu", "0 3 * * *"] });
+  const { runTo, inspect } = setup([job]);
+  await runTo(SLOT, "succeeded");
+  expect(await inspect.run(RUN_ID)).toMatchObject({ schedules: ["0 2 * * *", "0 2 * * thu"] });
+  await runTo(slotOf("report", "2026-10-07T02:00:00Z"), "succeeded");
+  expect(await inspect.run("report~20261007T020000Z")).toMatchObject({ schedules: ["0 2 * * *"] });
+});
+
+test("a slot that no schedule of the job names any more, and a run by hand, name none", async () => {
+  const job = jobOf({ name: "report", schedules: ["0 4 * * *", "0 5 * * *"] });
+  const { runTo, inspect } = setup([job]);
+  await runTo(SLOT, "succeeded");
+  expect(await inspect.run(RUN_ID)).not.toHaveProperty("schedules");
+  await runTo({ subject: "report", slotKey: "2026-10-08T04:00:00.000Z-k3x9f2" }, "succeeded");
+  expect(await inspect.run("report~20261008T040000Z-k3x9f2")).not.toHaveProperty("schedules");
+});
+
 test("a running run shows the attempt that is not over", async () => {
   const { runTo, inspect } = setup();
   await runTo(SLOT, "running");
