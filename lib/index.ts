@@ -1,4 +1,4 @@
-import type { AlertChannel } from "./core/alerts/channel-helpers.ts";
+import type { AlertChannel } from "./core/alerts/channel-options.ts";
 import type { Duration } from "./core/duration.ts";
 import { type Job, markConfig, markJob, markMonitor, type Outcome } from "./core/jobs/authoring.ts";
 import type { Json } from "./core/json.ts";
@@ -285,7 +285,7 @@ export {
   slack,
   webhook,
   weCom,
-} from "./core/alerts/channel-helpers.ts";
+} from "./core/alerts/channel-options.ts";
 export type { Duration } from "./core/duration.ts";
 export type { Job, Outcome } from "./core/jobs/authoring.ts";
 export type { Json } from "./core/json.ts";

@@ -68,7 +68,7 @@ export const secretsOf = (channel: ChannelDefinition): readonly string[] => {
   }
 };
 
-const HELPERS = "slack, dingTalk, weCom, feishu, pagerDuty, webhook or email";
+const CHANNEL_MAKERS = "slack, dingTalk, weCom, feishu, pagerDuty, webhook or email";
 const name = matching(NAME_PATTERN, "lower-case letters, digits and -, beginning with a letter, at most 48");
 const address: Reader<string> = (value, place) =>
   typeof value === "string" && /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(value)
@@ -102,7 +102,7 @@ const isKind = (kind: unknown): kind is ChannelDefinition["kind"] =>
 
 const channel: Reader<ChannelDefinition> = (value, place) => {
   if (!isRecord(value) || !isKind(value["kind"]))
-    return place.fault("this is no channel", `make it with ${HELPERS}`);
+    return place.fault("this is no channel", `make it with ${CHANNEL_MAKERS}`);
   const { kind, ...options } = value;
   const read = record({ name, ...SHAPES[kind] })(options, place);
   const missing = NEEDED[kind].filter((option) => options[option] === undefined);
