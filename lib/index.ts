@@ -48,7 +48,10 @@ export interface JoinContext<Input = Json> extends JobContext<Input> {
 
 /** What one attempt of a handler is given. Its functions need no `this`, so it can be taken apart. */
 export interface JobContext<Input = Json, OneShard = undefined> {
-  /** In a job with `shards`, the part of the run that this call is for; undefined in any other, in `shards` and in `join`. */
+  /**
+   * In a job with `shards`, the part of the run that this call is for; undefined in any other, in `shards` and in
+   * `join`.
+   */
   readonly shard: OneShard;
   /** The run's own input, else the job's; with a `schema`, what the schema made of it. */
   readonly input: Input;
@@ -60,7 +63,10 @@ export interface JobContext<Input = Json, OneShard = undefined> {
   readonly job: string;
   /** `schedule`, `manual`, ...: what made the run. */
   readonly trigger: string;
-  /** Aborted at the timeout (`TimeoutError`) or when the attempt must end (`AbortError`); one second later the thread is ended. */
+  /**
+   * Aborted at the timeout (`TimeoutError`) or when the attempt must end (`AbortError`); one second later the thread
+   * is ended.
+   */
   readonly signal: AbortSignal;
   /** Milliseconds until the timeout, never below 0. */
   remaining(): number;

@@ -11,7 +11,10 @@ export interface StopSignals {
 }
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-/** A closed terminal may say so more than once; only a person hurries. One Ctrl-C may come twice: from the terminal to the whole group, and from npm, which passes it on. */
+/**
+ * A closed terminal may say so more than once; only a person hurries. One Ctrl-C may come twice: from the terminal to
+ * the whole group, and from npm, which passes it on.
+ */
 const SAME_WISH_MS = 1_000;
 const PARENT_LOOK_MS = 1_000;
 

@@ -38,7 +38,8 @@ export const checkStage = ({ stages }: Manifest, stage: string | undefined): voi
 const anywhere = ({ stages: _, ...job }: JobDefinition): JobDefinition => job;
 
 /**
- * The jobs to be simulated, in order of name: those named, else all that have a schedule; with a stage, only what fires there.
+ * The jobs to be simulated, in order of name: those named, else all that have a schedule; with a stage, only what
+ * fires there.
  * @throws InvalidInput for a job or a stage that the project does not have, and where nothing is left
  */
 export const chooseJobs = (

@@ -1,8 +1,9 @@
 /**
- * `npm run mutants -- [--only NAME] [--part N/M] [--patch FILE] [--quick] [--seeds N] [--json]`: plants each known fault, one at a
- * time, in a copy of the repository, and asks the simulation and the directed tests whether they notice. `--only` takes
- * those whose name has that text, `--part 1/2` every second one from the first on, `--patch` somebody else's fault as a unified diff. Exit 1 when one is missed, and
- * when a fault does not find its place in the code.
+ * `npm run mutants -- [--only NAME] [--part N/M] [--patch FILE] [--quick] [--seeds N] [--json]`: plants each known
+ * fault, one at a time, in a copy of the repository, and asks the simulation and the directed tests whether they
+ * notice. `--only` takes those whose name has that text, `--part 1/2` every second one from the first on, `--patch`
+ * somebody else's fault as a unified diff. Exit 1 when one is missed, and when a fault does not find its place in the
+ * code.
  */
 
 import { availableParallelism } from "node:os";

@@ -1,9 +1,10 @@
 /**
- * `npm run shards -- [--shards N] [--numbered] [--rounds N] [--kills] [--concurrency N] [--json]`: one run of so many shards (100,000) on the
- * embedded stores, from its claim to its end. Prints how long its sending took beside a bare loop of batches with the
- * same concurrency, what was asked of the table and the queue for each shard, the largest records, and the most memory
- * that any process held. With `--kills` (1,000 shards) workers are killed while they list, in shards, and in the hook,
- * and each part has an effect whose repeats are counted. Exit 1 when a budget or a promise is broken.
+ * `npm run shards -- [--shards N] [--numbered] [--rounds N] [--kills] [--concurrency N] [--json]`: one run of so many
+ * shards (100,000) on the embedded stores, from its claim to its end. Prints how long its sending took beside a bare
+ * loop of batches with the same concurrency, what was asked of the table and the queue for each shard, the largest
+ * records, and the most memory that any process held. With `--kills` (1,000 shards) workers are killed while they
+ * list, in shards, and in the hook, and each part has an effect whose repeats are counted. Exit 1 when a budget or a
+ * promise is broken.
  */
 import { parseArgs } from "node:util";
 import {

@@ -16,7 +16,10 @@ import { updateOf } from "./expressions.ts";
 
 type Attributes = Record<string, AttributeValue>;
 
-/** BatchGetItem takes 100 keys a call. See https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html */
+/**
+ * BatchGetItem takes 100 keys a call. See
+ * https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html
+ */
 const KEYS_PER_CALL = 100;
 const MAX_ROUNDS = 8;
 

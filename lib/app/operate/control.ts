@@ -14,7 +14,8 @@ const entryOf = (control: Item | undefined, name: string) => {
 
 /**
  * Why this slot must not be claimed, as the control item says it: `p#<subject>` = `{sinceMs, untilMs?, reason}` for a
- * paused job (untilMs = the first slot that fires again), `n#<subject>` = `{slot}` for the one slot to skip. Undefined = claim.
+ * paused job (untilMs = the first slot that fires again), `n#<subject>` = `{slot}` for the one slot to skip.
+ * Undefined = claim.
  */
 export const reasonNotToClaim = (
   control: Item | undefined,

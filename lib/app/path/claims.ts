@@ -40,7 +40,10 @@ export interface Ask {
   readonly epoch: number;
   readonly trigger: Trigger;
   readonly queuedAtMs: number;
-  /** Its RUN is there already, made by T1: a run by hand, a backfill, a caught-up slot that must wait, or any run with an input of its own. */
+  /**
+   * Its RUN is there already, made by T1: a run by hand, a backfill, a caught-up slot that must wait, or any run with
+   * an input of its own.
+   */
   readonly recorded: boolean;
 }
 
@@ -49,7 +52,10 @@ export type ClaimOutcome = "claimed" | "waiting" | "duplicate" | "skipped";
 /** A live slot waits behind a run by hand, but one at most, so that live slots do not pile up. */
 const MAX_LIVE_WAITERS = 1;
 
-/** With `queue`, of slots that come in time; a job that falls further behind than that has a problem that waiting does not solve. */
+/**
+ * With `queue`, of slots that come in time; a job that falls further behind than that has a problem that waiting does
+ * not solve.
+ */
 const MAX_QUEUED = 16;
 
 export const classOf = ({ job, trigger, epoch }: Pick<Ask, "job" | "trigger" | "epoch">): Class => {

@@ -120,7 +120,10 @@ const distinct = (all: readonly Permission[]): readonly Permission[] => [
   ...new Map(all.map((permission) => [JSON.stringify(permission), permission])).values(),
 ];
 
-/** The needs of all jobs of a pool, as one; what two jobs ask for in the same words is there once. Where two differ about a variable, `clashingNeeds` says so before. */
+/**
+ * The needs of all jobs of a pool, as one; what two jobs ask for in the same words is there once. Where two differ
+ * about a variable, `clashingNeeds` says so before.
+ */
 export const needsOfPool = (jobs: readonly Needy[], pool: string): Required<JobNeeds> => {
   const ofPool = jobs.filter((job) => job.pool === pool);
   return {

@@ -2,7 +2,10 @@ import { InvalidInput } from "../errors.ts";
 import { isManualKey, isSlotKey, slotMsOf } from "../identity.ts";
 import { isRecord, type Json } from "../json.ts";
 
-/** What made the occurrence: its schedule, the watchdog in the schedule's place, a person, a backfill, or a monitor's ping. */
+/**
+ * What made the occurrence: its schedule, the watchdog in the schedule's place, a person, a backfill, or a monitor's
+ * ping.
+ */
 export const TRIGGERS = ["schedule", "watchdog", "manual", "backfill", "ping"] as const;
 export type Trigger = (typeof TRIGGERS)[number];
 

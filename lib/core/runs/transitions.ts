@@ -25,8 +25,9 @@ import type { SeriesKind } from "./series.ts";
 
 /**
  * From the claim of a run to its end: what its claimant and its holders write, each change one conditional write on
- * its RUN item. What others may write on it stands in marks.ts. The letters T1 to T7 are those of docs/protocol.md. `token` is the owner token: made once per try, so that a write which the SDK repeated after a
- * lost answer recognises its own success.
+ * its RUN item. What others may write on it stands in marks.ts. The letters T1 to T7 are those of docs/protocol.md.
+ * `token` is the owner token: made once per try, so that a write which the SDK repeated after a lost answer
+ * recognises its own success.
  */
 
 export interface Claim {

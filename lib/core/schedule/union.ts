@@ -20,7 +20,10 @@ const earliest = (slots: readonly (number | undefined)[]): number | undefined =>
 const LEAP_YEAR_MS = 1_704_067_200_000;
 const MOST_SLOTS_SEEN = 100_000;
 
-/** The smallest distance between slots in the two years from the first one since 2024; several schedules have no shorter way to tell. */
+/**
+ * The smallest distance between slots in the two years from the first one since 2024; several schedules have no
+ * shorter way to tell.
+ */
 const smallestSeen = ({ slots, next }: Slots): number | undefined => {
   const fromMs = next(LEAP_YEAR_MS - 1) ?? LEAP_YEAR_MS;
   let previous: number | undefined;

@@ -156,7 +156,10 @@ const changeWarning = (
   };
 };
 
-/** Clock changes in [fromMs, untilMs). A cron of every hour loses and repeats nothing that elapsed time does not; it is not warned about. */
+/**
+ * Clock changes in [fromMs, untilMs). A cron of every hour loses and repeats nothing that elapsed time does not; it is
+ * not warned about.
+ */
 export const changeWarnings = (
   judged: Pick<Judged, "rule" | "zone" | "dst">,
   fromMs: number,

@@ -12,7 +12,10 @@ const MINUTE_MS = 60_000;
 const START_MS = Date.parse("2026-10-08T02:00:00Z");
 const CHANNELS = ["chat", "pager"] as const;
 
-/** What can happen to one call: it does nothing; it takes effect and its answer is lost; its process ends before or after it. */
+/**
+ * What can happen to one call: it does nothing; it takes effect and its answer is lost; its process ends before or
+ * after it.
+ */
 const CALL_FATES = ["well", "down", "lost", "killed before", "killed after"] as const;
 /** What a receiver can do with one message. */
 const SEND_FATES = [
