@@ -17,28 +17,27 @@ import { runFaults } from "./runs.ts";
 import { seriesFaults } from "./series.ts";
 import { shardingFaults } from "./shards.ts";
 
-const SHARD_TESTS = ["clauses", "attempts", "acts", "watch"].map(
-  (part) => `tests/unit/path/shards-${part}.test.ts`,
-);
+const path = (...names: readonly string[]): readonly string[] =>
+  names.map((name) => `tests/unit/path/${name}.test.ts`);
 
 const AUTOMATION_TESTS = ["requests", "watchdog"].map((part) => `tests/unit/automations/${part}.test.ts`);
 
 export const FAULTS = [
-  ...runFaults,
-  ...outsideFaults,
-  ...lockFaults,
-  ...claimFaults,
-  ...keeperFaults,
-  ...attemptingFaults,
-  ...recordingFaults,
-  ...keepingFaults,
-  ...repairingFaults,
-  ...requestFaults,
+  ...near(runFaults, ...path("transitions", "clauses")),
+  ...near(outsideFaults, ...path("transitions", "clauses")),
+  ...near(lockFaults, ...path("lock", "waiters", "clauses")),
+  ...near(claimFaults, ...path("claims", "overlap", "waiters", "dispatch")),
+  ...near(keeperFaults, ...path("waiters", "overlap", "lock", "claims")),
+  ...near(attemptingFaults, ...path("work", "lease", "ends")),
+  ...near(recordingFaults, ...path("ends", "work", "lease")),
+  ...near(keepingFaults, ...path("checkpoint", "once", "continue", "progress")),
+  ...near(repairingFaults, ...path("looks", "watch", "catch-up", "dead-letters")),
+  ...near(requestFaults, ...path("operator", "run-by-hand", "dispatch", "deploys")),
   ...near(monitorFaults, "tests/unit/monitors"),
   ...near(notifyingFaults, "tests/unit/notify"),
   ...near(alarmFaults, "tests/unit/alarms", "tests/unit/notify"),
-  ...near(seriesFaults, "tests/unit/path/series-clauses.test.ts", "tests/unit/path/backfill.test.ts"),
+  ...near(seriesFaults, ...path("series-clauses", "backfill")),
   ...near(healthFaults, "tests/unit/health"),
   ...near(automationFaults, ...AUTOMATION_TESTS),
-  ...near(shardingFaults, ...SHARD_TESTS),
+  ...near(shardingFaults, ...path("shards-clauses", "shards-attempts", "shards-acts", "shards-watch")),
 ];
