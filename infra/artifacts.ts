@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
 import { strToU8, type Zippable, zipSync } from "fflate";
 import type { Manifest } from "../lib/core/jobs/job.ts";
-import { FUNCTIONS, type FunctionKind } from "./naming.ts";
+import { FUNCTIONS, type FunctionKind, functionsOf, hasPings } from "./naming.ts";
 
 /** In the repository the sources, in the package what was built of them. */
 const EXTENSION = import.meta.url.endsWith(".ts") ? "ts" : "js";
@@ -80,6 +80,8 @@ export interface Built {
   readonly jobsText: string;
 }
 
+const KNOWS_ADDRESSES: ReadonlySet<FunctionKind> = new Set(["operate", "ping"]);
+
 /** The files in the zip of each kind of function; all pools share the worker's. */
 export const artifactFiles = async ({
   manifest,
@@ -88,6 +90,7 @@ export const artifactFiles = async ({
 }: Built): Promise<ReadonlyMap<FunctionKind, { readonly [file: string]: string }>> => {
   const bundles = await bundleFunctions();
   const jobsHaveSecrets = manifest.jobs.some(({ secrets }) => secrets !== undefined);
+  const pingsHaveSecrets = hasPings(manifest);
   const alertsHaveSecrets = Object.keys(manifest.alerts?.secrets ?? {}).length > 0;
   const pick = (...files: readonly string[]): { readonly [file: string]: string } =>
     Object.fromEntries(files.map((file) => [file, bundles.get(file) ?? ""]));
@@ -99,8 +102,10 @@ export const artifactFiles = async ({
     "manifest.json": manifestText,
   };
   return new Map([
-    ...FUNCTIONS.map((kind) => {
-      const secrets = kind === "notifier" && alertsHaveSecrets ? ["secrets.mjs"] : [];
+    ...functionsOf(manifest).map((kind) => {
+      const readsSecrets =
+        (kind === "notifier" && alertsHaveSecrets) || (KNOWS_ADDRESSES.has(kind) && pingsHaveSecrets);
+      const secrets = readsSecrets ? ["secrets.mjs"] : [];
       return [kind, { ...pick(`${kind}.mjs`, ...secrets), "manifest.json": manifestText }] as const;
     }),
     ["worker", worker] as const,

@@ -4,7 +4,7 @@ import type { MetricName } from "../lib/core/alarms/metrics.ts";
 import type { Manifest } from "../lib/core/jobs/job.ts";
 import { namedMetric } from "./alarms.ts";
 import { placeholder, type Resources, sub } from "./cloudformation.ts";
-import { type Deployment, dashboardName, type FunctionKind, functionName } from "./naming.ts";
+import { type Deployment, dashboardName, type FunctionKind, functionName, hasPings } from "./naming.ts";
 
 /** One line of a graph. */
 interface Line {
@@ -65,11 +65,12 @@ const ofPool = (deployment: Deployment, pool: string): Widget => {
   ]);
 };
 
-const ofFunctions = (deployment: Deployment, pools: readonly string[]): Widget => {
+const ofFunctions = (deployment: Deployment, manifest: Manifest): Widget => {
   const functions: readonly WatchedFunction[] = [
     { kind: "dispatcher" },
     { kind: "dead-letters" },
-    ...pools.map((pool) => ({ kind: "worker", pool }) as const),
+    ...(hasPings(manifest) ? [{ kind: "ping" } as const] : []),
+    ...Object.keys(manifest.pools).map((pool) => ({ kind: "worker", pool }) as const),
   ];
   const lines = functions.flatMap((one): Line[] => {
     const label = one.kind === "worker" ? `worker ${one.pool}` : one.kind;
@@ -93,13 +94,14 @@ const ofSchedules = (deployment: Deployment): Widget =>
   );
 
 /** Read, and paid for, only while somebody looks at it. */
-const badLines = (deployment: Deployment, pools: readonly string[]): Widget => {
+const badLines = (deployment: Deployment, manifest: Manifest): Widget => {
   const kinds: readonly (readonly [FunctionKind, string?])[] = [
     ["dispatcher"],
     ["watchdog"],
     ["dead-letters"],
     ["notifier"],
-    ...pools.map((pool) => ["worker", pool] as const),
+    ...(hasPings(manifest) ? [["ping"] as const] : []),
+    ...Object.keys(manifest.pools).map((pool) => ["worker", pool] as const),
   ];
   const sources = kinds.map(([kind, pool]) => `SOURCE '/aws/lambda/${functionName(deployment, kind, pool)}'`);
   const query = [
@@ -168,9 +170,9 @@ export const dashboardResources = (deployment: Deployment, manifest: Manifest): 
     graph(deployment, "Attempts that failed", counts("AttemptsFailed", "AttemptsTimedOut", "LeasesLost")),
     graph(deployment, "Passes", counts("WatchdogPasses", "NotifierPasses")),
     ...pools.map((pool) => ofPool(deployment, pool)),
-    ofFunctions(deployment, pools),
+    ofFunctions(deployment, manifest),
     ofSchedules(deployment),
-    badLines(deployment, pools),
+    badLines(deployment, manifest),
   ];
   return {
     BelfryDashboard: {

@@ -21,9 +21,11 @@ import {
   functionKey,
   functionLogicalId,
   functionName,
+  functionsOf,
   roleLogicalId,
 } from "./naming.ts";
 import { notifierResources, notifierStatements, notifierVariables } from "./notifier.ts";
+import { pingResources, pingStatements, pingVariables } from "./pings.ts";
 import { workerProperties } from "./pools.ts";
 import {
   DEAD_LETTERS_TIMEOUT_SECONDS,
@@ -74,10 +76,12 @@ const TIMEOUT_SECONDS = {
   notifier: 60,
   /** `show --wait` asks for twenty seconds at a time. */
   operate: 60,
+  /** The HTTP API waits for half a minute. */
+  ping: 29,
 } as const;
 
 export const functionSpecs = (facts: FunctionFacts): readonly FunctionSpec[] => [
-  ...(["dispatcher", "dead-letters", "watchdog", "notifier", "operate"] as const).map((kind) =>
+  ...functionsOf(facts.manifest).map((kind) =>
     spec(facts, kind, undefined, {
       MemorySize: MEMORY_MB,
       Timeout: TIMEOUT_SECONDS[kind],
@@ -85,6 +89,7 @@ export const functionSpecs = (facts: FunctionFacts): readonly FunctionSpec[] => 
         Variables: {
           ...stackVariables(facts),
           ...(kind === "notifier" ? notifierVariables(facts.manifest.alerts ?? NO_ALERTS) : {}),
+          ...pingVariables(facts.manifest, kind),
         },
       },
       // It sends again what had come back: a loop, which ends by the run's own record.
@@ -171,6 +176,7 @@ export const functionResources = (facts: FunctionFacts): Resources => {
     // Of what SNS brings; its own minute comes again anyhow.
     ...eventInvoke("notifier", { MaximumRetryAttempts: 2, MaximumEventAgeInSeconds: 3_600 }),
     ...notifierResources(),
+    ...pingResources(facts.deployment, facts.manifest),
     ...Object.assign({}, ...feedsOfDeadLetters(pools).map(deadLetterMapping)),
   };
 };
@@ -184,7 +190,9 @@ const roleOf = ({ deployment, manifest }: FunctionFacts, { kind, pool, name }: F
       more: notifierStatements(manifest.alerts ?? NO_ALERTS, deployment.stage),
     });
   if (kind === "dispatcher") return roleResource({ ...base, more: [toDispatchFailures] });
-  if (kind === "operate") return roleResource({ ...base, more: [ringing(deployment)] });
+  if (kind === "operate")
+    return roleResource({ ...base, more: [ringing(deployment), ...pingStatements(manifest)] });
+  if (kind === "ping") return roleResource({ ...base, more: pingStatements(manifest) });
   if (pool === undefined) return roleResource(base);
   const { permissions, secrets } = needsOfPool(manifest.jobs, pool);
   const { stage } = deployment;

@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import type { Manifest } from "../lib/core/jobs/job.ts";
+import { isMonitor } from "../lib/core/monitors/monitor.ts";
 
 /**
  * Names of everything a deployment makes, and what AWS takes of them. All begin with the service and the stage, so
@@ -10,7 +12,14 @@ export interface Deployment {
   readonly stage: string;
 }
 
-export const FUNCTIONS = ["dispatcher", "dead-letters", "watchdog", "notifier", "operate"] as const;
+export const FUNCTIONS = ["dispatcher", "dead-letters", "watchdog", "notifier", "operate", "ping"] as const;
+
+export const hasPings = ({ jobs }: Pick<Manifest, "jobs">): boolean => jobs.some(isMonitor);
+
+/** Those that a project needs: pings come where it has a monitor. */
+export const functionsOf = (manifest: Pick<Manifest, "jobs">): readonly (typeof FUNCTIONS)[number][] =>
+  FUNCTIONS.filter((kind) => kind !== "ping" || hasPings(manifest));
+
 export type FunctionKind = (typeof FUNCTIONS)[number] | "worker";
 
 /** Of serverless.yml's `functions`: what `serverless logs -f` takes. */
@@ -34,6 +43,9 @@ export const scheduleGroupName = (deployment: Deployment, group: "jobs" | "watch
   `${prefixOf(deployment)}-${group}`;
 
 export const dashboardName = prefixOf;
+
+/** Of the HTTP API that takes the pings, and of the secret that their keys are made of. */
+export const pingsName = (deployment: Deployment): string => `${prefixOf(deployment)}-pings`;
 
 /**
  * Of SNS: `alarms` from CloudWatch to the notifier, `page` from CloudWatch to people where the notifier cannot tell, and

@@ -209,6 +209,7 @@ const DESCRIPTIONS: { readonly [kind in FunctionKind]: string } = {
   watchdog: "Belfry: finds each minute what did not happen",
   notifier: "Belfry: tells people of alerts",
   operate: "Belfry: answers the command line",
+  ping: "Belfry: takes the pings of jobs that run elsewhere",
 };
 
 const entryOf = (

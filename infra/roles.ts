@@ -31,6 +31,7 @@ export const CALLS: {
   watchdog: { table: ["BatchGetItem", "GetItem", "Query", "UpdateItem"], queues: ["SendMessage"] },
   notifier: { table: ["GetItem", "Query", "UpdateItem"], queues: [] },
   operate: { table: ["BatchGetItem", "GetItem", "Query", "UpdateItem"], queues: ["SendMessage"] },
+  ping: { table: ["GetItem", "Query", "UpdateItem"], queues: [] },
 };
 
 /** Who lists runs that ended badly, goes on with the retry of a job's dead ones, or tells the alerts that wait. */

@@ -20,6 +20,11 @@ const NOTES: { readonly [type: string]: readonly Note[] } = {
   "AWS::SQS::Queue": [
     ["CKV_AWS_27", "encrypted with keys of SQS (SqsManagedSseEnabled), which this check does not see"],
   ],
+  "AWS::SecretsManager::Secret": [
+    ["CKV_AWS_149", "encrypted with the key of Secrets Manager, and read by functions of this account alone"],
+  ],
+  "AWS::ApiGatewayV2::Stage": [["CKV_AWS_95", "a log of its requests would hold the keys of the addresses"]],
+  "AWS::ApiGatewayV2::Route": [["CKV_AWS_309", "each address has a key, which the function judges"]],
   "AWS::S3::Bucket": [
     [
       "CKV_AWS_18",

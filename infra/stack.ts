@@ -7,6 +7,7 @@ import { dashboardResources } from "./dashboard.ts";
 import { type FunctionSpec, functionResources, functionSpecs } from "./functions.ts";
 import { onKeptTable } from "./kept-table.ts";
 import { type Deployment, functionKey, functionLogicalId } from "./naming.ts";
+import { pingOutputs } from "./pings.ts";
 import { poolMappings } from "./pools.ts";
 import { queueResources } from "./queues.ts";
 import { MOST_SCHEDULES, scheduleResources } from "./schedules.ts";
@@ -61,6 +62,7 @@ const onOwnTable = ({ deployment, manifest, nowMs, otherResources = 0 }: StackFa
     functions,
     resources: { ...base, ...scheduleResources({ deployment, jobs, nowMs, most }) },
     outputs: {
+      ...pingOutputs(manifest),
       BelfryTableName: { Description: "Belfry's table", Value: ref(TABLE) },
       BelfryOperateArn: {
         Description: "Who may invoke it, may operate",

@@ -70,6 +70,9 @@ const printEstimate = ({ jobs, fixed, usdPerMonth, savings }: Estimate, handlerM
       ["alarms, metrics, dashboard, key", dollars(fixed.watchingUsd)],
       ["polling of empty queues", dollars(fixed.pollingUsd)],
       ["a pass of watchdog and notifier each minute", dollars(fixed.passesUsd)],
+      ...(fixed.pingsUsd === 0
+        ? []
+        : [["addresses of monitors: secret and alarm", dollars(fixed.pingsUsd)] as const]),
       ["together, a month", dollars(usdPerMonth)],
     ]),
   ]);

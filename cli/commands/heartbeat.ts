@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { InvalidInput } from "../../lib/core/errors.ts";
 import type { Signal } from "../../lib/core/monitors/ping.ts";
-import type { HeartbeatAnswer } from "../../lib/inbound/operate/answers.ts";
+import type { HeartbeatAnswer, PingAddressAnswer } from "../../lib/inbound/operate/answers.ts";
 import { connect } from "../client.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { printJson, printLines } from "../output.ts";
@@ -12,6 +12,7 @@ interface HeartbeatOptions extends CommonOptions {
   readonly message?: string;
   readonly slot?: string;
   readonly duration?: number;
+  readonly url?: boolean;
 }
 
 const SIGNALS: readonly string[] = ["start", "ok", "fail"] satisfies readonly Signal[];
@@ -44,6 +45,15 @@ const heartbeat = async (monitor: string, signal: string, options: HeartbeatOpti
   return EXIT.done;
 };
 
+/** Printed alone, so that a script can take it. */
+const address = async (monitor: string, options: HeartbeatOptions): Promise<ExitCode> => {
+  const path = `/v1/jobs/${encodeURIComponent(monitor)}/ping-address`;
+  const answer = await connect(options).get<PingAddressAnswer>(path);
+  if (options.json) printJson(answer);
+  else printLines([answer.url]);
+  return EXIT.done;
+};
+
 /** `belfry heartbeat`: a ping of a job that runs elsewhere. */
 export const addHeartbeat = (program: Command): void => {
   addVerb(program, {
@@ -54,6 +64,7 @@ export const addHeartbeat = (program: Command): void => {
       ["heartbeat nightly-backup start", "it has begun"],
       ["heartbeat nightly-backup ok --message '3 GB'", "it succeeded"],
       ["heartbeat nightly-backup 2", "it ended with exit code 2: it failed"],
+      ["heartbeat nightly-backup --url", "the address to ping from where there is no belfry"],
     ],
     exits: ["0  taken, also when it was known already", "3  no slot is near enough", "4  no stack answers"],
   })
@@ -65,9 +76,10 @@ export const addHeartbeat = (program: Command): void => {
     .addOption(
       wholeNumber("--duration <seconds>", "how long it took, where its start was not told", [0, 2_592_000]),
     )
+    .option("--url", "tell nothing; print the address that the job can ping by HTTP, with its key")
     .action(
       ending((name: string, signal: string | undefined, options: HeartbeatOptions) =>
-        heartbeat(name, signal ?? "ok", options),
+        options.url === true ? address(name, options) : heartbeat(name, signal ?? "ok", options),
       ),
     );
 };

@@ -1,12 +1,15 @@
 import type { JobDefinition, Manifest } from "../../lib/core/jobs/job.ts";
 import { isMonitor } from "../../lib/core/monitors/monitor.ts";
 import { shortIsoOf } from "../../lib/core/time.ts";
+import { pingPath } from "../../lib/inbound/pings/router.ts";
 import { scheduledJobs } from "./job-slots.ts";
+import { localUrl } from "./network-port.ts";
 
 export interface Started {
   readonly version: string;
   readonly manifest: Manifest;
   readonly port: number;
+  readonly pingSecret: string;
   /** As the user would write it. */
   readonly folder: string;
   readonly isTemporary: boolean;
@@ -42,17 +45,19 @@ const slotText = (slotMs: number | undefined, timezone: string): string => {
     : `next ${wallText(slotMs, timezone)} (${utc})`;
 };
 
-const unscheduledText = (job: JobDefinition): string => {
-  if (isMonitor(job)) return `runs elsewhere; tell of it with: belfry heartbeat ${job.name}`;
+const unscheduledText = (job: JobDefinition, { pingSecret, port }: Started): string => {
+  if (isMonitor(job)) return `runs elsewhere; its pings: ${localUrl(port)}${pingPath([pingSecret], job)}`;
   return job.schedules.length === 0 ? "by hand only" : "its schedule does not fire in this stage";
 };
 
-const jobLines = (manifest: Manifest, nowMs: number): readonly string[] => {
+const jobLines = (started: Started): readonly string[] => {
+  const { manifest, nowMs } = started;
   const width = Math.max(...manifest.jobs.map(({ name }) => name.length));
   const scheduled = new Map(scheduledJobs(manifest).map(({ job, source }) => [job.name, source]));
   return manifest.jobs.map((job) => {
     const source = scheduled.get(job.name);
-    const text = source === undefined ? unscheduledText(job) : slotText(source.next(nowMs), job.timezone);
+    const text =
+      source === undefined ? unscheduledText(job, started) : slotText(source.next(nowMs), job.timezone);
     return `  ${job.name.padEnd(width)}  ${text}`;
   });
 };
@@ -67,13 +72,13 @@ const plural = (count: number, word: string): string => `${count} ${word}${count
 
 /** What a newcomer reads first: what runs, what strikes next, where to look. */
 export const bannerLines = (started: Started): readonly string[] => {
-  const { manifest, nowMs, port, tookMs, version } = started;
+  const { manifest, port, tookMs, version } = started;
   const pools = Object.keys(manifest.pools);
   const where = started.isStandard ? "" : ` --data "${started.folder}"`;
   const example = manifest.jobs.find((job) => !isMonitor(job))?.name ?? "<job>";
   return [
     `belfry ${version} is ready after ${(tookMs / 1_000).toFixed(1)} s: ${plural(manifest.jobs.length, "job")}, ${plural(pools.length, "pool")} (${pools.join(", ")})`,
-    ...jobLines(manifest, nowMs),
+    ...jobLines(started),
     storeLine(started),
     `  operate router on http://127.0.0.1:${port}, logs in ${started.folder}/logs`,
     "in a second terminal:",

@@ -16,7 +16,7 @@ import { scheduledJobs } from "./job-slots.ts";
 import { type LocalScheduler, startLocalScheduler } from "./local-scheduler.ts";
 import { localSecret } from "./local-secrets.ts";
 import type { Build, ControlStart } from "./messages.ts";
-import { serveOperate, withKey } from "./operate-server.ts";
+import { bothDoors, serveOperate, withKey } from "./operate-server.ts";
 import { type PassLoop, startPasses } from "./pass-loop.ts";
 import { ensureQueues, ensureTable } from "./provision.ts";
 import { startQueueGauge } from "./queue-gauge.ts";
@@ -63,7 +63,10 @@ const versionOf = async ({ start, clients, host, ringing }: ControlDeps, build: 
     ensureQueues(clients.sqs, start.endpoints.sqs, queueSpecs(manifest)),
     ensureTable(clients.dynamodb),
   ]);
-  const local = { secret: localSecret, say: host.note, ringing };
+  const { url, secret } = start.pings;
+  const known = async (): Promise<readonly string[]> => [secret];
+  const pings = { url, secrets: { known, renewed: known } };
+  const local = { secret: localSecret, say: host.note, ringing, pings };
   const stack = composeStack(stackConfig(start.endpoints, manifest), manifest, local);
   for (const { name, why } of stack.absentChannels) host.note(`alerts go to no ${name} here: ${why}`);
   return { manifest, stack };
@@ -213,7 +216,11 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
   const operate = await serveOperate(
     createServer(),
     host.server,
-    withKey(start.key, async (request) => version.stack.operate.fetch(request)),
+    // Each address of a monitor has a key of its own.
+    bothDoors(
+      async (request) => version.stack.pings.fetch(request),
+      withKey(start.key, async (request) => version.stack.operate.fetch(request)),
+    ),
     timers,
   );
   return {

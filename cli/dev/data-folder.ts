@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -14,6 +15,8 @@ export interface StackFacts {
 
 export interface DataFolder {
   readonly path: string;
+  /** What the addresses of monitors are made of: they stay as they are for as long as the folder. */
+  readonly pingSecret: string;
   /** Written when the stack is ready. */
   writeFacts(facts: StackFacts): void;
   /** Takes the facts back, and the folder itself where it was a temporary one. */
@@ -21,6 +24,7 @@ export interface DataFolder {
 }
 
 const FACTS = "dev.json";
+const PING_SECRET = "ping-secret";
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : String(error);
@@ -85,6 +89,15 @@ const take = (path: string): { release(): void } => {
   return lock;
 };
 
+/** Made when the folder is. */
+const pingSecretIn = (path: string): string => {
+  const file = join(path, PING_SECRET);
+  if (existsSync(file)) return readFileSync(file, "utf8").trim();
+  const secret = randomBytes(32).toString("base64url");
+  writeFileSync(file, `${secret}\n`, { mode: 0o600 });
+  return secret;
+};
+
 /**
  * Takes the folder for this process alone; none given = a temporary one, gone at the end.
  * @throws InvalidInput (`data_folder`, `data_in_use`), with nothing changed but perhaps an empty folder made.
@@ -98,6 +111,7 @@ export const openDataFolder = (folder: string | undefined): DataFolder => {
   rmSync(facts, { force: true });
   return {
     path,
+    pingSecret: pingSecretIn(path),
     writeFacts: (stack) => {
       writeFileSync(facts, `${JSON.stringify(stack)}\n`, { mode: 0o600 });
     },

@@ -41,6 +41,8 @@ export interface ControlStart {
   readonly build: Build;
   /** What a caller of the operate router must know. */
   readonly key: string;
+  /** What the addresses of monitors begin with and are made of. */
+  readonly pings: { readonly url: string; readonly secret: string };
   /** Do the schedules strike? */
   readonly strikes: boolean;
 }

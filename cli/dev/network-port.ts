@@ -32,3 +32,6 @@ export const freePorts = async (count: number): Promise<readonly number[]> => {
   await Promise.all(taken.map(({ server }) => new Promise((resolve) => server.close(resolve))));
   return taken.map(({ port }) => port);
 };
+
+/** Of what serves the port of this stack. */
+export const localUrl = (port: number): string => `http://${HOST}:${port}`;

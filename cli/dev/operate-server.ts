@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Server as HttpServer } from "node:http";
 import type { Server } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import { PINGS } from "../../lib/core/monitors/monitor.ts";
 import type { Timers } from "../../lib/ports/clock.ts";
 
 type Fetch = (request: Request) => Promise<Response>;
@@ -29,6 +30,12 @@ export const withKey = (key: string, fetch: Fetch): Fetch => {
     return timingSafeEqual(given, expected) ? fetch(request) : refusal();
   };
 };
+
+/** Pings of monitors come by a door of their own. */
+export const bothDoors =
+  (pings: Fetch, operate: Fetch): Fetch =>
+  (request) =>
+    new URL(request.url).pathname.startsWith(PINGS) ? pings(request) : operate(request);
 
 /** A caller that waits for a run which will not end any more is cut off then. */
 const CLOSE_GRACE_MS = 1_000;

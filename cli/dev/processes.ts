@@ -6,7 +6,7 @@ import type { Attached } from "./endpoints.ts";
 import type { Endpoints } from "./environment.ts";
 import { type ChildOptions, ManagedChild } from "./managed-child.ts";
 import type { Build, ControlStart, EmulatorsStart, Order, WorkerStart } from "./messages.ts";
-import { freePorts, takePort } from "./network-port.ts";
+import { freePorts, localUrl, takePort } from "./network-port.ts";
 
 export interface ProcessesOptions {
   readonly folder: string;
@@ -14,6 +14,7 @@ export interface ProcessesOptions {
   /** Of the children, and so of the handlers. */
   readonly environment: { readonly [name: string]: string | undefined };
   readonly key: string;
+  readonly pingSecret: string;
   /** Do the schedules strike? */
   readonly strikes: boolean;
   /** Listening already; goes to the control process. */
@@ -69,7 +70,7 @@ export class Processes {
 
   /** Starts the processes that every project needs; they load their code while the project is being built. */
   constructor(options: ProcessesOptions) {
-    const { folder, key, socket, stores, strikes } = options;
+    const { folder, key, pingSecret, socket, stores, strikes } = options;
     const { endpoints, ...ports } = stores;
     this.#options = options;
     this.#endpoints = endpoints;
@@ -86,7 +87,11 @@ export class Processes {
       start: async () => {
         const server = first ?? (await takePort(socket.port)).server;
         first = undefined;
-        return { server, start: { endpoints: this.#endpoints, build: this.#current(), key, strikes } };
+        const pings = { url: localUrl(socket.port), secret: pingSecret };
+        return {
+          server,
+          start: { endpoints: this.#endpoints, build: this.#current(), key, pings, strikes },
+        };
       },
     });
   }

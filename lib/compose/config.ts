@@ -15,6 +15,13 @@ export interface StackConfig extends Timings {
   readonly dispatchFailuresUrl: string;
   /** SNS topics of the e-mail channels, by channel; only the notifier has them. */
   readonly emailTopics?: { readonly [channel: string]: string };
+  /** Of a deployment with monitors, and only of the functions that know their addresses. */
+  readonly pings?: {
+    /** In Secrets Manager: what the keys of the addresses are made of. */
+    readonly secretArn: string;
+    /** What the addresses begin with. The function behind it does not need it. */
+    readonly url?: string;
+  };
   /** Where the services are when they are not AWS's own. */
   readonly endpoints?: { readonly dynamodb?: string; readonly sqs?: string };
 }
@@ -27,6 +34,8 @@ const VARIABLES = [
   "BELFRY_DEAD_LETTERS",
   "BELFRY_DISPATCH_FAILURES",
   "BELFRY_EMAIL_TOPICS",
+  "BELFRY_PING_SECRET",
+  "BELFRY_PING_URL",
   "BELFRY_LEASE_MS",
   "BELFRY_CLOCK_BOUND_MS",
   "BELFRY_FIRST_LOOK_MS",
@@ -68,6 +77,7 @@ export const loadConfig = (env: Environment): StackConfig => {
     deadLetterUrls: urls("BELFRY_DEAD_LETTERS"),
     dispatchFailuresUrl: text("BELFRY_DISPATCH_FAILURES"),
     emailTopics: named("BELFRY_EMAIL_TOPICS", env["BELFRY_EMAIL_TOPICS"] ?? "{}", "channels and topic ARNs"),
+    ...pingsOf(env),
     leaseMs: milliseconds("BELFRY_LEASE_MS", AWS_TIMINGS.leaseMs),
     clockBoundMs: milliseconds("BELFRY_CLOCK_BOUND_MS", AWS_TIMINGS.clockBoundMs),
     firstLookMs: milliseconds("BELFRY_FIRST_LOOK_MS", AWS_TIMINGS.firstLookMs),
@@ -79,6 +89,12 @@ export const loadConfig = (env: Environment): StackConfig => {
   if (faults.length > 0) throw new InvalidInput("invalid_config", `the environment: ${faults.join("; ")}`);
   return config;
 };
+
+const pingsOf = ({
+  BELFRY_PING_SECRET: secretArn,
+  BELFRY_PING_URL: url,
+}: Environment): Pick<StackConfig, "pings"> =>
+  secretArn === undefined ? {} : { pings: { secretArn, ...(url === undefined ? {} : { url }) } };
 
 const readNamed = (json: string): Record<string, string> | undefined => {
   try {

@@ -14,6 +14,7 @@ import { operateRouter } from "../inbound/operate/router.ts";
 import type { Bell } from "../ports/bell.ts";
 import type { StackConfig } from "./config.ts";
 import { composeDeps } from "./deps.ts";
+import { deployedPingSecrets, type Pings, pingAddress } from "./pings.ts";
 
 /** Rung by a test alone; its client is loaded then. */
 const deployedBell = (config: StackConfig, manifest: Manifest): Bell => {
@@ -35,18 +36,26 @@ export interface OwnAlarms {
   readonly ringing: () => readonly RingingAlarm[];
 }
 
+/** What a stack that is not deployed brings itself. */
+export type OwnParts = OwnAlarms & { readonly pings: Pings };
+
 /** The router that whoever looks or acts goes through. Who may pass is decided before it. */
 export const operateApp = (
   config: StackConfig,
   manifest: Manifest,
-  { bell, ringing }: Partial<OwnAlarms> = {},
+  { bell, ringing, pings }: Partial<OwnParts> = {},
 ) => {
   const deps = composeDeps(config, manifest);
+  const deployedPings = (): Pings => ({
+    url: config.pings?.url ?? "",
+    secrets: deployedPingSecrets(config, deps.clock),
+  });
   return operateRouter({
     inspect: makeInspect(deps),
     runByHand: makeRunByHand(deps),
     operator: makeOperator(deps),
     ping: makePing(deps),
+    pingAddress: pingAddress(pings ?? deployedPings()),
     series: makeSeriesActs(deps),
     listAlerts: makeListAlerts(deps),
     testAlert: makeTestAlert({ ...deps, bell: bell ?? deployedBell(config, manifest) }),

@@ -8,8 +8,10 @@ import { shell } from "../inbound/shell.ts";
 import type { Bell } from "../ports/bell.ts";
 import { type LocalAlerts, localRoutes } from "./channels.ts";
 import type { StackConfig } from "./config.ts";
+import { composeDeps } from "./deps.ts";
 import { deadLettersFunction, dispatcherFunction, notifierDeps, watchdogFunction } from "./functions.ts";
-import { type OwnAlarms, operateApp } from "./operate.ts";
+import { type OwnParts, operateApp } from "./operate.ts";
+import { pingApp } from "./pings.ts";
 
 /** The notifier of the embedded stack, and a test of it: the alert is put into the outbox and told at once. */
 const localNotifier = (config: StackConfig, manifest: Manifest, local: LocalAlerts) => {
@@ -33,17 +35,20 @@ const localNotifier = (config: StackConfig, manifest: Manifest, local: LocalAler
 export const composeStack = (
   config: StackConfig,
   manifest: Manifest,
-  local: LocalAlerts & Pick<OwnAlarms, "ringing">,
+  local: LocalAlerts & Pick<OwnParts, "ringing" | "pings">,
 ) => {
   const watchdog = watchdogFunction(config, manifest);
   const notifier = localNotifier(config, manifest, local);
-  const operate = operateApp(config, manifest, { bell: notifier.bell, ringing: local.ringing });
+  const { pings, ringing } = local;
+  const operate = operateApp(config, manifest, { bell: notifier.bell, ringing, pings });
+  const pinged = pingApp(composeDeps(config, manifest), pings.secrets);
   return {
     dispatcher: dispatcherFunction(config, manifest),
     deadLetters: deadLettersFunction(config, manifest),
     watchdog: () => watchdog({}, { awsRequestId: "embedded" }),
     notifier: (event: unknown) => notifier.handler(event, { awsRequestId: "embedded" }),
     operate: { fetch: async (request: Request): Promise<Response> => operate.fetch(request) },
+    pings: { fetch: async (request: Request): Promise<Response> => pinged.fetch(request) },
     absentChannels: notifier.absent,
   };
 };

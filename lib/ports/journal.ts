@@ -55,6 +55,7 @@ export type NoticeCode =
   | "alert-given-up"
   | "alert-untold"
   | "ping"
+  | "ping-refused"
   | "series-stopped"
   | "automation-unreadable";
 

@@ -73,6 +73,7 @@ const METRIC_OF_NOTICE: { readonly [code in NoticeCode]?: MetricName } = {
   late: "RunsLate",
   stuck: "RunsStuck",
   "page-threshold": "JobsAtPageThreshold",
+  "ping-refused": "PingsRefused",
   "message-failed": "MessagesFailed",
   "invocation-failed": "InvocationsFailed",
   "watchdog-pass": "WatchdogPasses",

@@ -32,6 +32,25 @@ export const readSecrets = async (
   return Object.fromEntries(values);
 };
 
+/**
+ * The value of a secret of Secrets Manager and, where it has been changed, the one before; newest first.
+ * @throws InvalidInput (`no_secret`) for one that cannot be read
+ */
+export const readVersions = async (SecretId: string, region: string): Promise<readonly string[]> => {
+  const client = new SecretsManagerClient({ region });
+  const read = async (VersionStage: "AWSCURRENT" | "AWSPREVIOUS"): Promise<readonly string[]> => {
+    try {
+      const { SecretString } = await client.send(new GetSecretValueCommand({ SecretId, VersionStage }));
+      return SecretString === undefined ? [] : [SecretString];
+    } catch (error) {
+      const why = error instanceof Error ? error.name : "unknown";
+      if (VersionStage === "AWSPREVIOUS" && why === "ResourceNotFoundException") return [];
+      throw missing({ service: "secretsmanager", name: SecretId }, `cannot be read: ${why}`);
+    }
+  };
+  return (await Promise.all([read("AWSCURRENT"), read("AWSPREVIOUS")])).flat();
+};
+
 const missing = ({ service, name }: Pick<SecretSource, "service" | "name">, why: string): InvalidInput =>
   new InvalidInput("no_secret", `the secret ${service}:${name} ${why}`, { field: "secrets" });
 

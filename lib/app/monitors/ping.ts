@@ -1,8 +1,8 @@
-import { Conflict, InvalidInput, Unavailable } from "../../core/errors.ts";
+import { Conflict, Unavailable } from "../../core/errors.ts";
 import { runIdOf, slotKeyOf, slotMsOf } from "../../core/identity.ts";
 import { runKey, runRange, slotKeyInSortKey } from "../../core/items.ts";
 import type { JobDefinition } from "../../core/jobs/job.ts";
-import { isMonitor, type MonitorDefinition, pingDueMs, slotOfPing } from "../../core/monitors/monitor.ts";
+import { type MonitorDefinition, mustBeMonitor, pingDueMs, slotOfPing } from "../../core/monitors/monitor.ts";
 import { type Ping, type Signal, takePing } from "../../core/monitors/ping.ts";
 import { countDuplicate, hasRoomForDuplicate } from "../../core/runs/transitions.ts";
 import type { Slots } from "../../core/schedule/schedule.ts";
@@ -47,17 +47,7 @@ const MESSAGE_LENGTH = 200;
 export const makePing =
   (deps: PingDeps) =>
   async (request: PingRequest): Promise<PingAnswer> => {
-    const { job } = request;
-    if (!isMonitor(job)) {
-      throw new InvalidInput(
-        "no_monitor",
-        `${job.name} is no monitor: it runs here, and its own runs tell of it`,
-        {
-          field: "job",
-          hint: "export default monitor({ ... }) for a job that runs elsewhere",
-        },
-      );
-    }
+    const job = mustBeMonitor(request.job);
     const signal =
       typeof request.signal === "number" ? (request.signal === 0 ? "ok" : "fail") : request.signal;
     const slotMs = await slotFor(deps, job, { ...request, signal });

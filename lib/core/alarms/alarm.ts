@@ -30,7 +30,7 @@ export type WatchedQueue =
   | { readonly kind: "dispatch-failures" };
 export type WatchedFunction =
   | { readonly kind: "worker"; readonly pool: string }
-  | { readonly kind: "dispatcher" | "dead-letters" };
+  | { readonly kind: "dispatcher" | "dead-letters" | "ping" };
 
 /** When an alarm rings: everything that CloudWatch has to know, and nothing that only people read. */
 export interface AlarmRule {

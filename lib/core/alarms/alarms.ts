@@ -1,6 +1,7 @@
 import type { JobDefinition, Manifest } from "../jobs/job.ts";
 import { functionTimeoutMs } from "../jobs/pool.ts";
 import { waitBeforeRetryMs } from "../jobs/retry.ts";
+import { isMonitor } from "../monitors/monitor.ts";
 import { MINUTE_MS, SECOND_MS } from "../time.ts";
 import type {
   AlarmDefinition,
@@ -29,6 +30,7 @@ export const alarmsOf = (
     ...SCHEDULES,
     ...working(names),
     ...names.flatMap((pool) => ofPool(jobs, pool)),
+    ...(jobs.some(isMonitor) ? PINGED : []),
     ...jobs.filter(({ ownAlarms }) => ownAlarms).flatMap(({ name }) => ofJob(name)),
   ];
   return drafts.flatMap(inTens).map(({ minutes = 1, times = 1, of = times, ...draft }) => ({
@@ -288,6 +290,21 @@ const ofPool = (jobs: readonly JobDefinition[], pool: string): readonly Draft[] 
     meaning: `A message of the pool "${pool}" came back too often: no worker could end its run, or even start it.`,
     remedy:
       "The run is judged by its record and sent again or ended; look in the log of the pool's worker for what ends it.",
+  },
+];
+
+/** Of a project with monitors. */
+const PINGED: readonly Draft[] = [
+  {
+    key: "ping-errors",
+    metrics: [
+      { of: "function", function: { kind: "ping" }, name: "Errors" },
+      { of: "function", function: { kind: "ping" }, name: "Throttles" },
+    ],
+    meaning:
+      "The function that takes the pings of monitors could not start, or did not answer: a ping that is not repeated is lost.",
+    remedy:
+      "Read the log of belfry-ping; a run that is missed though it ran is healed by `belfry heartbeat`.",
   },
 ];
 

@@ -22,6 +22,7 @@ export const METRICS = {
   OffScheduleEvents: "events for instants that no schedule names",
   StaleResults: "results of attempts that had lost their lease, refused",
   LeasesLost: "attempts that lost their lease",
+  PingsRefused: "pings with a monitor's own key that could not be taken: a wrong method, signal or slot",
   PoisonMessages: "messages that nobody can read, kept as records",
   UnknownJobs: "messages for jobs that this deployment does not have",
   RecordsGone: "messages whose run has no record any more",

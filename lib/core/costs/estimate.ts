@@ -53,6 +53,8 @@ export interface Estimate {
     readonly watchingUsd: number;
     readonly pollingUsd: number;
     readonly passesUsd: number;
+    /** Of a project with monitors: the secret of their addresses, and its alarm. A ping itself is not counted. */
+    readonly pingsUsd: number;
     readonly usdPerMonth: number;
   };
   readonly runsUsdPerMonth: number;
@@ -145,6 +147,9 @@ const POOL_POLLERS = 5;
 const DEAD_LETTER_POLLERS = 2;
 const DISPATCH_FAILURE_POLLERS = 2;
 
+/** Of the alarm `ping-errors`. */
+const PING_ALARM_METRICS = 2;
+
 const fixedOf = ({ jobs, pools }: Pick<Manifest, "jobs" | "pools">): Estimate["fixed"] => {
   const { total, perJob } = watchingCost(jobs.filter(({ ownAlarms }) => ownAlarms).length, pools);
   const watchingUsd = total.usd + perJob.atMostUsd;
@@ -152,7 +157,9 @@ const fixedOf = ({ jobs, pools }: Pick<Manifest, "jobs" | "pools">): Estimate["f
   const pollingUsd = pollers * pollerUsd;
   const passes = sumOf(passCost("a pass of the watchdog"), passCost("a pass of the notifier"));
   const passesUsd = totalUsd(times(passes, PASSES_A_MONTH));
-  return { watchingUsd, pollingUsd, passesUsd, usdPerMonth: watchingUsd + pollingUsd + passesUsd };
+  const pingsUsd = jobs.some(isMonitor) ? PRICES.secret + PING_ALARM_METRICS * PRICES.alarmMetric : 0;
+  const usdPerMonth = watchingUsd + pollingUsd + passesUsd + pingsUsd;
+  return { watchingUsd, pollingUsd, passesUsd, pingsUsd, usdPerMonth };
 };
 
 /** A pool less: its two queues, and its alarms. */

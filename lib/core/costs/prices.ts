@@ -4,6 +4,7 @@
  * @see https://aws.amazon.com/cloudwatch/pricing/ and https://aws.amazon.com/kms/pricing/
  * @see https://aws.amazon.com/eventbridge/pricing/ and https://aws.amazon.com/lambda/pricing/ (arm64)
  * @see https://aws.amazon.com/sqs/pricing/ (standard) and https://aws.amazon.com/dynamodb/pricing/on-demand/
+ * @see https://aws.amazon.com/secrets-manager/pricing/
  */
 export const PRICES = {
   region: "us-east-1",
@@ -16,6 +17,8 @@ export const PRICES = {
   dashboard: 3,
   /** A month. */
   key: 1,
+  /** A month. */
+  secret: 0.4,
   /** A million. */
   scheduleInvocations: 1,
   /** A million. */

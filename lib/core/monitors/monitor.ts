@@ -1,4 +1,4 @@
-import { Conflict } from "../errors.ts";
+import { Conflict, InvalidInput } from "../errors.ts";
 import type { JobDefinition } from "../jobs/job.ts";
 import type { Slots } from "../schedule/schedule.ts";
 import { HOUR_MS } from "../time.ts";
@@ -7,6 +7,17 @@ import { HOUR_MS } from "../time.ts";
 export type MonitorDefinition = JobDefinition & { readonly monitor: NonNullable<JobDefinition["monitor"]> };
 
 export const isMonitor = (job: JobDefinition): job is MonitorDefinition => job.monitor !== undefined;
+
+/** What the path of every ping by HTTP begins with. */
+export const PINGS = "/ping/";
+
+/** @throws InvalidInput (`no_monitor`) for a job that runs here */
+export const mustBeMonitor = (job: JobDefinition): MonitorDefinition => {
+  if (isMonitor(job)) return job;
+  const message = `${job.name} is no monitor: it runs here, and its own runs tell of it`;
+  const hint = "export default monitor({ ... }) for a job that runs elsewhere";
+  throw new InvalidInput("no_monitor", message, { field: "job", hint });
+};
 
 /** @throws Conflict (`runs_elsewhere`) for a monitor: nobody here can start, repeat or stop what it watches */
 export const mustRunHere = (job: JobDefinition): void => {

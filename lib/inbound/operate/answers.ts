@@ -99,6 +99,19 @@ export interface HeartbeatAnswer extends RunAnswer {
   readonly duplicate: boolean;
 }
 
+/** `GET /v1/jobs/:job/ping-address`: where a monitor's job pings, key and all. */
+export interface PingAddressAnswer {
+  readonly url: string;
+}
+
+/** `GET` and `POST` of a ping address */
+export interface PingAnswer {
+  readonly runId: string;
+  readonly slot: string;
+  /** The run's record said so already. */
+  readonly duplicate: boolean;
+}
+
 /** `POST /v1/jobs/:job/backfill` with `dryRun`, 200: nothing was written. */
 export interface BackfillPlanAnswer extends BackfillPlan {
   readonly dryRun: true;

@@ -5,6 +5,7 @@ import type { Problem } from "./answers.ts";
 const TITLES = {
   400: "Bad Request",
   404: "Not Found",
+  405: "Method Not Allowed",
   409: "Conflict",
   500: "Internal Server Error",
   503: "Service Unavailable",
@@ -17,10 +18,14 @@ const NOT_FOUND: ReadonlySet<string> = new Set([
   "unknown_run",
   "unknown_series",
   "unknown_route",
+  "unknown_address",
 ]);
 
 const statusOf = (error: unknown): Status => {
-  if (error instanceof InvalidInput) return NOT_FOUND.has(error.code) ? 404 : 400;
+  if (error instanceof InvalidInput) {
+    if (error.code === "method_not_allowed") return 405;
+    return NOT_FOUND.has(error.code) ? 404 : 400;
+  }
   if (error instanceof Conflict) return 409;
   if (error instanceof Unavailable) return 503;
   return 500;
@@ -55,6 +60,7 @@ export const answerError = (
   const problem = problemOf(error);
   if (problem.status >= 500) report(error);
   if (problem.status === 503) context.header("retry-after", "1");
+  if (problem.status === 405) context.header("allow", "GET, POST");
   return context.body(JSON.stringify(problem), problem.status as Status, {
     "content-type": "application/problem+json",
   });

@@ -25,6 +25,7 @@ import type {
   FlipsAnswer,
   HeartbeatAnswer,
   JobsAnswer,
+  PingAddressAnswer,
   RunAnswer,
   RunsAnswer,
 } from "./answers.ts";
@@ -48,6 +49,8 @@ export interface OperateDeps extends AlertDeps, AlarmDeps {
   readonly runByHand: (request: RunByHandRequest) => Promise<RunByHandAnswer>;
   readonly operator: Operator;
   readonly ping: SendPing;
+  /** Where a monitor's job pings, key and all. @throws InvalidInput for a job that runs here, and for a weak secret */
+  readonly pingAddress: (job: JobDefinition) => Promise<string>;
   readonly series: SeriesActs;
   readonly jobs: JobList;
   readonly clock: Clock;
@@ -176,6 +179,11 @@ const addJobRoutes = (app: Hono, deps: OperateDeps): void => {
       ...runAnswer(deps, await inspect.run(runId)),
       duplicate,
     } satisfies HeartbeatAnswer);
+  });
+
+  app.get("/v1/jobs/:job/ping-address", async (context) => {
+    const job = inspect.job(context.req.param("job"));
+    return context.json({ url: await deps.pingAddress(job) } satisfies PingAddressAnswer);
   });
 
   app.post("/v1/jobs/:job/runs", (context) => requestRun(context, context.req.param("job")));

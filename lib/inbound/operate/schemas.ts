@@ -15,7 +15,7 @@ const wholeNumber = (least: number, most: number) =>
     v.maxValue(most, `must be at most ${most}`),
   );
 
-const time = v.pipe(v.string(), v.nonEmpty("must be a time"), v.maxLength(40, "must be a time"));
+export const time = v.pipe(v.string(), v.nonEmpty("must be a time"), v.maxLength(40, "must be a time"));
 
 const jobName = v.pipe(v.string(), v.regex(NAME_PATTERN, "must be the name of a job"));
 
@@ -67,6 +67,14 @@ export const ALERT_TEST_REQUEST = v.strictObject({
 
 const EXIT_CODE = "must be start, ok, fail or an exit code";
 
+/** How long a job that runs elsewhere says that it took. */
+export const PING_DURATION = v.pipe(
+  v.number("must be milliseconds"),
+  v.integer("must be whole milliseconds"),
+  v.minValue(0, "must be at least 0"),
+  v.maxValue(30 * 86_400_000, "must be at most 30 days"),
+);
+
 /** A ping's own words; what is longer is cut, not refused: the ping matters more. */
 export const HEARTBEAT_REQUEST = v.strictObject({
   signal: v.optional(
@@ -80,14 +88,7 @@ export const HEARTBEAT_REQUEST = v.strictObject({
   ),
   message: v.optional(v.string("must be a text")),
   slot: v.optional(time),
-  durationMs: v.optional(
-    v.pipe(
-      v.number("must be milliseconds"),
-      v.integer("must be whole milliseconds"),
-      v.minValue(0, "must be at least 0"),
-      v.maxValue(30 * 86_400_000, "must be at most 30 days"),
-    ),
-  ),
+  durationMs: v.optional(PING_DURATION),
 });
 
 export const NO_REQUEST = v.strictObject({});

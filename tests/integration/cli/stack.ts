@@ -149,6 +149,7 @@ export const startStack = async () => {
     runByHand: makeRunByHand(deps),
     operator,
     ping: makePing({ ...deps, jobs }),
+    pingAddress: async ({ subject }) => `https://pings.example/ping/${subject}/key`,
     series,
     jobs,
     clock,

@@ -1,5 +1,8 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -24,13 +27,18 @@ export default defineJob({
 /** The slot of this hour: not so old that the start deadline is over. */
 const SLOT = `${new Date().toISOString().slice(0, 14)}00:00Z`;
 
+const MONITOR = `import { monitor } from "belfry";
+export default monitor({ schedule: "0 * * * *" });`;
+
 let services: EmbeddedServices;
+let manager: SecretsManager;
 let folder: string;
 
 const build = async (): Promise<Built> => {
   const projectDir = join(folder, "project");
   await mkdir(join(projectDir, "jobs"), { recursive: true });
   await writeFile(join(projectDir, "jobs", "hello.ts"), JOB);
+  await writeFile(join(projectDir, "jobs", "backup.ts"), MONITOR);
   const answer = await buildProject({ projectDir, outDir: join(folder, "build"), packages: "bundle" });
   if (!answer.ok) throw new Error(formatFaults(answer.faults));
   const { manifest, manifestFile, jobsFile } = answer;
@@ -39,6 +47,31 @@ const build = async (): Promise<Built> => {
     readFile(jobsFile, "utf8"),
   ]);
   return { manifest, manifestText, jobsText };
+};
+
+const SECRET_ARN = "arn:aws:secretsmanager:us-east-1:000000000000:secret:notes-dev-belfry-pings-a1b2c3";
+
+interface SecretsManager {
+  readonly url: string;
+  /** Newest first: the current value, and the one before. */
+  values: readonly string[];
+  close(): void;
+}
+
+/** Answers `GetSecretValue` for the one secret. */
+const secretsManager = async (): Promise<SecretsManager> => {
+  const held = { values: ["the first secret, of over 32 bytes"], url: "", close: () => server.close() };
+  const server = createServer(async (request, response) => {
+    const { SecretId, VersionStage } = JSON.parse(await text(request));
+    const SecretString = SecretId === SECRET_ARN && held.values[VersionStage === "AWSCURRENT" ? 0 : 1];
+    response.setHeader("content-type", "application/x-amz-json-1.1");
+    if (typeof SecretString === "string") response.end(JSON.stringify({ SecretString }));
+    else response.writeHead(400).end(JSON.stringify({ __type: "ResourceNotFoundException" }));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  held.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return held;
 };
 
 /** What the template gives the functions, and where the services are when they are not AWS's own. */
@@ -52,6 +85,9 @@ const environment = (): Record<string, string> => {
     BELFRY_DEAD_LETTERS: JSON.stringify(config.deadLetterUrls),
     BELFRY_DISPATCH_FAILURES: config.dispatchFailuresUrl,
     BELFRY_POOL: "default",
+    BELFRY_PING_SECRET: SECRET_ARN,
+    BELFRY_PING_URL: "https://pings.example",
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: manager.url,
     AWS_REGION: config.region,
     AWS_ACCESS_KEY_ID: "test",
     AWS_SECRET_ACCESS_KEY: "test",
@@ -85,12 +121,14 @@ const invoke = async (kind: FunctionKind, event: unknown, env = environment()): 
   const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
   const answer = /ANSWER (.*)$/s.exec(err)?.[1];
   if (answer === undefined) throw new Error(`${kind} ended without an answer: ${out}${err}`);
-  const log = out.split("\n").filter((line) => line.startsWith("{"));
+  // Warnings and errors go to the other stream.
+  const log = `${out}\n${err}`.split("\n").filter((line) => line.startsWith("{"));
   return { answer: JSON.parse(answer), log: log.map((line) => JSON.parse(line)) };
 };
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "belfry shells "));
+  manager = await secretsManager();
   const [started, artifacts] = await Promise.all([embeddedServices(), build().then(artifactFiles)]);
   services = started;
   await writeFile(join(folder, "runtime.mjs"), RUNTIME);
@@ -103,6 +141,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  manager.close();
   await services.close();
   await rm(folder, { recursive: true, force: true });
 });
@@ -151,6 +190,60 @@ test("a pass of the watchdog and an empty batch of dead letters end well", async
   const { log } = await invoke("watchdog", {});
   expect(log).toEqual([expect.objectContaining({ message: "watchdog-pass", WatchdogPasses: 1 })]);
   expect((await invoke("dead-letters", { Records: [] })).answer).toEqual({ batchItemFailures: [] });
+});
+
+/** As an HTTP API hands it over. */
+const ping = async (url: string, body?: string) => {
+  const { pathname, hostname, search } = new URL(url);
+  const { answer, log } = await invoke("ping", {
+    version: "2.0",
+    rawPath: pathname,
+    rawQueryString: search.slice(1),
+    headers: { host: hostname },
+    requestContext: { domainName: hostname, http: { method: body === undefined ? "GET" : "POST" } },
+    // What curl sends of itself is no text to an HTTP API.
+    ...(body === undefined ? {} : { body: Buffer.from(body).toString("base64"), isBase64Encoded: true }),
+  });
+  const { statusCode, body: told } = answer as { readonly statusCode: number; readonly body: string };
+  return { status: statusCode, body: JSON.parse(told), log: JSON.stringify(log) };
+};
+
+const addressOfBackup = async (): Promise<string> =>
+  ((await operate("/v1/jobs/backup/ping-address")).body as { readonly url: string }).url;
+
+test("a ping of an HTTP API is taken at the address that operate tells, whose key is in no log", async () => {
+  const url = await addressOfBackup();
+  expect(url).toMatch(/^https:\/\/pings\.example\/ping\/backup\/[\w-]{43}$/);
+  const taken = await ping(`${url}/2`, "disk full");
+  expect(taken).toMatchObject({ status: 200, body: { duplicate: false } });
+  const { body } = await operate(`/v1/runs/${taken.body.runId}`);
+  expect(JSON.stringify(body)).toContain("it ended with exit code 2: disk full");
+  const refused = await ping(`${url}?slot=never`);
+  expect(refused).toMatchObject({ status: 400 });
+  expect(refused.log).toContain('"PingsRefused":1');
+  expect(taken.log + refused.log).not.toContain(url.split("/").at(-1));
+  expect(await ping(`${url}x`)).toMatchObject({ status: 404 });
+});
+
+test("an address holds while its secret is changed once, and no longer", async () => {
+  const before = await addressOfBackup();
+  const [first = ""] = manager.values;
+  manager.values = ["the second secret, of over 32 bytes", first];
+  const after = await addressOfBackup();
+  expect(after).not.toBe(before);
+  for (const url of [before, after]) expect(await ping(url)).toMatchObject({ status: 200 });
+  manager.values = ["the third secret, of over 32 bytes", "the second secret, of over 32 bytes"];
+  expect(await ping(before)).toMatchObject({ status: 404 });
+  expect(await ping(after)).toMatchObject({ status: 200 });
+});
+
+test("a secret that cannot be read refuses each ping for now, and the reason is in the log alone", async () => {
+  const url = await addressOfBackup();
+  manager.values = [];
+  const { status, body, log } = await ping(url);
+  expect(status).toBe(503);
+  expect(body.detail).toBe("the ping could not be taken: send it again");
+  expect(log).toContain("ResourceNotFoundException");
 });
 
 test("a context attribute left as literal text, and an environment with a fault, are errors and no quiet success", async () => {

@@ -98,7 +98,43 @@ const silentFaults = faultsIn("lib/app/watchdog/silent-runs.ts", [
   ["a start without an end goes on for ever", "  if (nowMs <= overMs) {\n", "  if (nowMs > 0) {\n", SILENT],
 ]);
 
+const OUTSIDE = "only holders of a secret trigger anything from outside";
+
+const addressFaults = [
+  ...faultsIn("lib/inbound/pings/ping-key.ts", [
+    ["a short secret opens an address", "secrets.filter(isStrong)", "[...secrets]", OUTSIDE],
+    [
+      "the key of one monitor opens another",
+      ".update(`belfry ping",
+      '.update("all" || `belfry ping',
+      OUTSIDE,
+    ],
+    ["any key opens an address", "return equal.includes(true);", "return equal.length > 0;", OUTSIDE],
+  ]),
+  ...faultsIn("lib/inbound/pings/router.ts", [
+    [
+      "a changed secret is not looked up",
+      " || isPingKey(key, await secrets.renewed(), subject)",
+      "",
+      "an address holds while its secret is changed",
+    ],
+    [
+      "a ping that is refused is not counted",
+      '        journal.notice("warn", "ping-refused", { job: job.name, why: error.message });\n',
+      "        return context.body(null, 400);\n",
+      SILENT,
+    ],
+    [
+      "a look by HEAD is a success",
+      'if (method !== "GET" && method !== "POST")',
+      'if (method === "PUT")',
+      "a ping is meant",
+    ],
+  ]),
+];
+
 export const monitorFaults = [
+  ...addressFaults,
   ...slotFaults,
   ...writeFaults,
   ...takingFaults,

@@ -39,7 +39,10 @@ test("what fires elsewhere costs nothing here, and what runs by hand nothing of 
 
 test("a monitor runs elsewhere: it has no run here, and no schedule to share", () => {
   const monitor = { ...hourly, name: "backup", subject: "backup", monitor: { endWithinMs: 60_000 } };
-  const { jobs, savings } = of(hourly, monitor);
+  const { fixed, jobs, savings } = of(hourly, monitor);
+  // A secret, and an alarm on two metrics.
+  expect(fixed.pingsUsd).toBeCloseTo(PRICES.secret + 2 * PRICES.alarmMetric, 9);
+  expect(fixed.usdPerMonth - of(hourly).fixed.usdPerMonth).toBeCloseTo(fixed.pingsUsd, 9);
   expect(jobs.find(({ job }) => job === "backup")).toMatchObject({ runs: 0, events: 0 });
   expect(savings.filter(({ kind }) => kind === "schedule")).toEqual([]);
 });

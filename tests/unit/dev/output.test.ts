@@ -45,8 +45,10 @@ test("the first output names the jobs with their next slots in zone and UTC, and
       job("report", { timezone: "UTC" }),
       job("import", { schedules: [] }),
       job("bill", { stages: ["prod"] }),
+      job("backup", { monitor: { endWithinMs: 3_600_000 } }),
     ]),
     port: 4747,
+    pingSecret: "s".repeat(32),
     folder: "/app/.belfry",
     isTemporary: false,
     isStandard: true,
@@ -54,12 +56,15 @@ test("the first output names the jobs with their next slots in zone and UTC, and
     nowMs: Date.parse("2026-10-07T12:00:00Z"),
     tookMs: 1_240,
   });
-  expect(lines.slice(0, 6)).toEqual([
-    "belfry 0.1.0 is ready after 1.2 s: 4 jobs, 2 pools (default, slow)",
+  expect(lines.slice(0, 7)).toEqual([
+    "belfry 0.1.0 is ready after 1.2 s: 5 jobs, 2 pools (default, slow)",
     "  clean-sessions  next Thu 2026-10-08 02:00 Asia/Shanghai (2026-10-07T18:00Z)",
     "  report          next Thu 2026-10-08 02:00 UTC",
     "  import          by hand only",
     "  bill            its schedule does not fire in this stage",
+    expect.stringMatching(
+      /^ {2}backup {10}runs elsewhere; its pings: http:\/\/127\.0\.0\.1:4747\/ping\/backup\/[\w-]{43}$/,
+    ),
     "  data /app/.belfry; attached: sqs at http://127.0.0.1:9324",
   ]);
   expect(lines.join("\n")).toContain("npx belfry run clean-sessions --wait");

@@ -29,6 +29,11 @@ export const stackOf = (
 export const daily = definition({ name: "daily", schedules: ["0 2 * * *"], timezone: "Asia/Shanghai" });
 export const hourly = definition({ name: "hourly", schedules: ["0 * * * *"] });
 export const byHand = definition({ name: "by-hand" });
+export const elsewhere = definition({
+  name: "elsewhere",
+  schedules: ["0 3 * * *"],
+  monitor: { endWithinMs: 60_000 },
+});
 export const twice = definition({ name: "twice", schedules: ["0 2 * * *", "30 14 * * 1-5"] });
 
 /** A property of a resource, by path; throws where there is none. */

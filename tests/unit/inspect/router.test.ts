@@ -58,6 +58,7 @@ const serve = (options: Options = {}) => {
     },
     operator: makeOperator(deps),
     ping: makePing(deps),
+    pingAddress: async ({ subject }) => `https://pings.example/ping/${subject}/key`,
     series: makeSeriesActs(deps),
     jobs: fixture.jobs,
     clock: fixture.clock,
