@@ -11,6 +11,7 @@ import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynam
 import { SQSClient, type SQSClientConfig } from "@aws-sdk/client-sqs";
 import middy from "@middy/core";
 import type { Context, SQSEvent, SQSRecord } from "aws-lambda";
+import { CLIENT_OPTIONS } from "../lib/compose/deps.ts";
 import { dispatcherFunction, workerFunction } from "../lib/compose/functions.ts";
 import { schedulerInput } from "../lib/core/runs/scheduler-event.ts";
 import { EMBEDDED_TIMINGS } from "../lib/core/settings.ts";
@@ -34,12 +35,29 @@ const client = {
   endpoint: "http://stub",
   requestHandler: transport.handler,
 };
-const db = new DynamoDBClient(client as unknown as DynamoDBClientConfig);
-const sqs = new SQSClient({ ...client, md5: false } as unknown as SQSClientConfig);
+const isOurs = side === "belfry";
+const own = { ...client, ...(isOurs ? CLIENT_OPTIONS : {}) };
+const db = new DynamoDBClient(own as unknown as DynamoDBClientConfig);
+const sqs = new SQSClient({ ...own, md5: false } as unknown as SQSClientConfig);
 
 if (stubbed === "clients") for (const each of [db, sqs]) Object.assign(each, { send: transport.send });
 
 type Handle = (event: SQSEvent) => Promise<unknown>;
+
+interface Worker {
+  readonly handle: Handle;
+  readonly bodies: readonly string[];
+  /** Processor time that a dispatch took; only ours has any. */
+  readonly dispatchUs?: number;
+}
+
+/** Processor time of all threads of this process. */
+const cpuUsOf = async (act: () => Promise<void>): Promise<number> => {
+  const before = process.cpuUsage();
+  await act();
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+};
 
 const RESULT = { deletedCount: 3 };
 const DEFINITION = definition({
@@ -50,7 +68,7 @@ const DEFINITION = definition({
 });
 
 /** The worker function as it is: middy, its thread, the log line with its metrics. */
-const belfry = async (): Promise<{ readonly handle: Handle; readonly bodies: readonly string[] }> => {
+const belfry = async (): Promise<Worker> => {
   const manifest = manifestOf(DEFINITION);
   const url = "http://stub/000000000000/default";
   const config = {
@@ -66,18 +84,23 @@ const belfry = async (): Promise<{ readonly handle: Handle; readonly bodies: rea
   const clients = { db, sqs };
   const dispatch = dispatcherFunction(config, manifest, clients);
   const firstMs = Math.floor(Date.now() / MINUTE_MS - COUNT) * MINUTE_MS;
-  for (let n = 0; n < COUNT; n++) {
-    const scheduledTime = shortIsoOf(firstMs + n * MINUTE_MS);
-    await dispatch({ ...schedulerInput(["job"]), scheduledTime }, { awsRequestId: `request-${n}` });
-  }
+  const dispatchFrom = async (from: number, to: number): Promise<void> => {
+    for (let n = from; n < to; n++) {
+      const scheduledTime = shortIsoOf(firstMs + n * MINUTE_MS);
+      await dispatch({ ...schedulerInput(["job"]), scheduledTime }, { awsRequestId: `request-${n}` });
+    }
+  };
+  await dispatchFrom(0, WARM);
+  const dispatchUs = (await cpuUsOf(() => dispatchFrom(WARM, COUNT))) / MEASURED;
   const file = await jobsFile({ job: `async () => (${JSON.stringify(RESULT)})` });
   const worker = workerFunction(config, manifest, { pool: "default", jobsFile: file, clients });
   await worker.ready();
-  return { handle: (event) => worker.handler(event, { awsRequestId: "request" }), bodies: transport.sent };
+  const handle: Handle = (event) => worker.handler(event, { awsRequestId: "request" });
+  return { handle, bodies: transport.sent, dispatchUs };
 };
 
 /** The same by Powertools: a claim before, the result after, partial failures, one line of the same facts. */
-const powertools = async (): Promise<{ readonly handle: Handle; readonly bodies: readonly string[] }> => {
+const powertools = async (): Promise<Worker> => {
   const logger = new Logger({ serviceName: "bench", logLevel: "INFO" });
   const persistenceStore = new DynamoDBPersistenceLayer({ tableName: "table", awsSdkV3Client: db });
   const config = new IdempotencyConfig({ eventKeyJmesPath: "[subject, slotKey]" });
@@ -128,18 +151,19 @@ const eventsOf = (bodies: readonly string[]): readonly SQSEvent[] =>
     })),
   }));
 
-const { handle, bodies } = await (side === "belfry" ? belfry() : powertools());
+const { handle, bodies, dispatchUs } = await (isOurs ? belfry() : powertools());
 const events = eventsOf(bodies);
 const warm = Math.ceil(WARM / BATCH);
 for (const event of events.slice(0, warm)) await handle(event);
 const calls = transport.calls();
-const before = process.cpuUsage();
-for (const event of events.slice(warm)) await handle(event);
-const { user, system } = process.cpuUsage(before);
+const cpuUs = await cpuUsOf(async () => {
+  for (const event of events.slice(warm)) await handle(event);
+});
 const measured = bodies.length - warm * BATCH;
 process.send?.({
-  cpuUs: (user + system) / measured,
+  cpuUs: cpuUs / measured,
   calls: (transport.calls() - calls) / measured,
+  ...(dispatchUs === undefined ? {} : { dispatchUs }),
 });
 process.disconnect?.();
 process.exit(0);

@@ -163,10 +163,7 @@ export const dashboardResources = (deployment: Deployment, manifest: Manifest): 
       ),
       { stacked: true },
     ),
-    graph(deployment, "Lateness and duration, ms", [
-      ...quantiles("Lateness"),
-      ...quantiles("AttemptDuration"),
-    ]),
+    graph(deployment, "Lateness and duration, ms", [...quantiles("latenessMs"), ...quantiles("durationMs")]),
     graph(deployment, "Attempts that failed", counts("AttemptsFailed", "AttemptsTimedOut", "LeasesLost")),
     graph(deployment, "Passes", counts("WatchdogPasses", "NotifierPasses")),
     ...pools.map((pool) => ofPool(deployment, pool)),

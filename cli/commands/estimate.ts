@@ -1,8 +1,10 @@
 import type { Command } from "commander";
+import { ASSUMED_START_MS, ASSUMED_WARM_MS } from "../../lib/core/costs/cold-starts.ts";
 import { type Estimate, estimate, type JobEstimate, type Saving } from "../../lib/core/costs/estimate.ts";
 import { PRICES } from "../../lib/core/costs/prices.ts";
 import {
-  ASSUMED_MS,
+  ASSUMED_CALL_MS,
+  CPU_MS,
   FUNCTION_MEMORY_MB,
   type Story,
   storyCost,
@@ -57,16 +59,22 @@ const rowOf = ({ job, pool, runs, usdPerMonth, usdPerMillionRuns }: JobEstimate)
 const SAVINGS: { readonly [kind in Saving["kind"]]: (of: readonly string[]) => string } = {
   pool: ([pool]) => `the pool ${pool} merged into another`,
   schedule: (jobs) => `${jobs.join(", ")}, which strike together, as one job`,
-  batch: ([pool]) => `ten messages at a time in the pool ${pool}, if they always came together`,
-  memory: ([pool]) => `128 MB for the pool ${pool}, if its work took no longer`,
+  batch: ([pool]) =>
+    `ten messages at a time in the pool ${pool}, if they always came together (there is no setting)`,
+  memory: ([pool]) => `128 MB for the pool ${pool}, if its handlers took no longer`,
 };
 
-const printEstimate = ({ jobs, fixed, usdPerMonth, savings }: Estimate, handlerMs: number): void => {
+const printEstimate = (answer: Estimate, handlerMs: number): void => {
+  const { jobs, coldStarts, fixed, runsUsdPerMonth, usdPerMonth, savings } = answer;
   printLines(tableLines(["JOB", "POOL", "RUNS A MONTH", "A MONTH", "A MILLION RUNS"], jobs.map(rowOf)));
   printLines([
     "",
     ...pairLines([
-      ["runs", fine(usdPerMonth - fixed.usdPerMonth)],
+      ["runs", fine(runsUsdPerMonth)],
+      [
+        `cold starts: ${coldStarts.dispatcher} of the dispatcher, ${coldStarts.workers} of workers`,
+        fine(coldStarts.usdPerMonth),
+      ],
       ["alarms, metrics, dashboard, key", dollars(fixed.watchingUsd)],
       ["polling of empty queues", dollars(fixed.pollingUsd)],
       ["a pass of watchdog and notifier each minute", dollars(fixed.passesUsd)],
@@ -79,7 +87,10 @@ const printEstimate = ({ jobs, fixed, usdPerMonth, savings }: Estimate, handlerM
   if (savings.length > 0) printLines(["", "cheaper, a month:"]);
   printLines(pairLines(savings.map(({ kind, of, usdPerMonth: usd }) => [SAVINGS[kind](of), fine(usd)])));
   const handler = handlerMs === 0 ? "handlers' own time apart" : `handlers take ${durationText(handlerMs)}`;
-  note(`${priceNote}; ${handler}; ${ASSUMED_MS.delivery} ms of ours an invocation, no retries`);
+  note(`${priceNote}; ${handler}; no retries`);
+  note(
+    `assumed: ${ASSUMED_CALL_MS} ms for a call to table or queue, ${ASSUMED_START_MS} ms for a cold start`,
+  );
 };
 
 const estimateJobs = async ({ json, stage, handler }: EstimateOptions): Promise<ExitCode> => {
@@ -92,7 +103,13 @@ const estimateJobs = async ({ json, stage, handler }: EstimateOptions): Promise<
     ...(stage === undefined ? {} : { stage }),
   });
   if (json) {
-    const assumed = { handlerMs, oursMs: ASSUMED_MS };
+    const assumed = {
+      handlerMs,
+      callMs: ASSUMED_CALL_MS,
+      cpuMs: CPU_MS,
+      startMs: ASSUMED_START_MS,
+      warmMs: ASSUMED_WARM_MS,
+    };
     printJson({ ...PRICED, per: "month", assumed, ...answer, usdPerMillion: perMillion(handlerMs) });
   } else printEstimate(answer, handlerMs);
   return EXIT.done;

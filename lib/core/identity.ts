@@ -1,5 +1,5 @@
 import { InvalidInput } from "./errors.ts";
-import { isoOf, readInstant } from "./time.ts";
+import { isoOf, readInstant, readIso } from "./time.ts";
 
 /**
  * An occurrence is a subject at a slot. Its slot key is the slot in UTC with milliseconds; a run by hand has the
@@ -29,15 +29,21 @@ const RUN_ID =
 export const slotKeyOf = (slotMs: number): string => isoOf(slotMs);
 export const manualSlotKey = (atMs: number, suffix: string): string => `${isoOf(atMs)}-${suffix}`;
 
-const readSlotKey = (text: string): { atMs: number; suffix: string | undefined } | undefined => {
-  const match = SLOT_KEY.exec(text);
-  const atMs = match?.[1] === undefined ? undefined : readInstant(match[1]);
-  return atMs === undefined ? undefined : { atMs, suffix: match?.[2] };
+interface SlotKeyParts {
+  readonly iso: string;
+  readonly atMs: number;
+  readonly suffix: string | undefined;
+}
+
+const readSlotKey = (text: string): SlotKeyParts | undefined => {
+  const [, iso, suffix] = SLOT_KEY.exec(text) ?? [];
+  const atMs = iso === undefined ? undefined : readIso(iso);
+  return iso === undefined || atMs === undefined ? undefined : { iso, atMs, suffix };
 };
 
 export const isSlotKey = (text: string): boolean => readSlotKey(text) !== undefined;
 
-const partsOf = (slotKey: string): { atMs: number; suffix: string | undefined } => {
+const partsOf = (slotKey: string): SlotKeyParts => {
   const parts = readSlotKey(slotKey);
   if (parts === undefined) throw new InvalidInput("invalid_slot_key", `"${slotKey}" is no slot key`);
   return parts;
@@ -51,8 +57,8 @@ export const isManualKey = (slotKey: string): boolean => partsOf(slotKey).suffix
 
 /** One URL-safe segment from which the key can be read again: `clean-sessions~20261008T020000Z`. */
 export const runIdOf = ({ subject, slotKey }: Occurrence): string => {
-  const { atMs, suffix } = partsOf(slotKey);
-  const compact = isoOf(atMs).replaceAll(/[-:.]/g, "").replace("000Z", "Z");
+  const { iso, suffix } = partsOf(slotKey);
+  const compact = iso.replaceAll(/[-:.]/g, "").replace("000Z", "Z");
   return `${subject}~${compact}${suffix === undefined ? "" : `-${suffix}`}`;
 };
 

@@ -14,6 +14,13 @@ export const LAST_INSTANT_MS = 8.64e15;
 /** ISO 8601 in UTC with milliseconds: `2026-10-08T02:00:00.000Z`. Sorts as text. */
 export const isoOf = (atMs: number): string => new Date(atMs).toISOString();
 
+/** The instant of a text as `isoOf` makes it; undefined for any other. */
+export const readIso = (text: string): number | undefined => {
+  const atMs = Date.parse(text);
+  // Date.parse takes 30 February for 2 March.
+  return Number.isNaN(atMs) || isoOf(atMs) !== text ? undefined : atMs;
+};
+
 /** ISO 8601 in UTC without a zero millisecond part: `2026-10-08T02:00:00Z`. For people and JSON output. */
 export const shortIsoOf = (atMs: number): string => isoOf(atMs).replace(".000Z", "Z");
 

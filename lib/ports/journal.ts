@@ -7,11 +7,9 @@ export interface AttemptEvent {
   /** Key of the shard, where the attempt was one of a shard; the state is then the shard's. */
   readonly shard?: string;
   readonly job: string;
-  readonly pool: string;
   readonly trigger: string;
   readonly slotMs: number;
   readonly attempt: number;
-  readonly fence: number;
   /** The run's state after it. */
   readonly state: string;
   readonly outcome: string;

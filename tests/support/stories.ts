@@ -47,11 +47,8 @@ const countedStage = async (jobs: readonly JobDefinition[], handlers: { readonly
     credentials: TEST_CREDENTIALS,
   });
   const queue = config.queueUrls["default"] ?? "";
-  const workOnce = async (waitSeconds = 0): Promise<number> => {
-    const taken = await drain(poller, queue, worker.handler, waitSeconds);
-    wire.counts.deliveries += taken;
-    return taken;
-  };
+  const workOnce = (waitSeconds = 0): Promise<number> =>
+    wire.working(() => drain(poller, queue, worker.handler, waitSeconds));
   return {
     deps: composeDeps(config, manifest, clients),
     counts: async (play: () => Promise<unknown>): Promise<Counts> => {

@@ -17,6 +17,7 @@ const nothing = (): Counts => ({
   readUnits: 0,
   sends: 0,
   hides: 0,
+  workerCalls: 0,
   logLines: 0,
   logBytes: 0,
   bytesOut: 0,
@@ -141,6 +142,8 @@ const countQueue = (counts: Counts, sqs: SQSClient): void => {
   );
 };
 
+const callsOf = ({ writes, reads, sends, hides }: Counts): number => writes + reads + sends + hides;
+
 /** Counts what these clients and this process's log cost from now on, in the units that are billed. */
 export const wireCounts = (clients: Clients, endpoint: string) => {
   const counts = nothing();
@@ -151,6 +154,14 @@ export const wireCounts = (clients: Clients, endpoint: string) => {
   return {
     counts,
     reset: (): void => void Object.assign(counts, nothing()),
+    /** What a worker does; answers how many messages it took. */
+    working: async (take: () => Promise<number>): Promise<number> => {
+      const before = callsOf(counts);
+      const taken = await take();
+      counts.deliveries += taken;
+      counts.workerCalls += callsOf(counts) - before;
+      return taken;
+    },
     /** A line of our log. */
     line: (text: string): void => {
       if (!text.startsWith("{")) return;

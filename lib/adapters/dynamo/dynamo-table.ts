@@ -1,5 +1,4 @@
 import {
-  type AttributeValue,
   BatchGetItemCommand,
   ConditionalCheckFailedException,
   type DynamoDBClient,
@@ -7,14 +6,12 @@ import {
   QueryCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import { Unavailable } from "../../core/errors.ts";
 import { INDEX_NAME } from "../../core/items.ts";
-import { holds, type Item, type Key, type Value, type Write } from "../../core/write.ts";
+import { holds, type Item, type Key, type Write } from "../../core/write.ts";
 import type { Query, Table, WriteAnswer } from "../../ports/table.ts";
+import { type Attributes, itemOf } from "./attributes.ts";
 import { updateOf } from "./expressions.ts";
-
-type Attributes = Record<string, AttributeValue>;
 
 /**
  * BatchGetItem takes 100 keys a call. See
@@ -23,7 +20,6 @@ type Attributes = Record<string, AttributeValue>;
 const KEYS_PER_CALL = 100;
 const MAX_ROUNDS = 8;
 
-const itemOf = (attributes: Attributes): Item => unmarshall(attributes) as Record<string, Value>;
 const keyOf = ({ pk, sk }: Key): Attributes => ({ pk: { S: pk }, sk: { S: sk } });
 
 /** A refusal is an answer, and a call that DynamoDB cannot read is our own fault: neither means "try again". */
@@ -125,7 +121,7 @@ const queryOf =
             ...(index === "bad" ? { IndexName: INDEX_NAME } : {}),
             KeyConditionExpression: "#p = :p AND #s BETWEEN :first AND :last",
             ExpressionAttributeNames: { "#p": partition, "#s": sort },
-            ExpressionAttributeValues: marshall({ ":p": pk, ":first": first, ":last": last }),
+            ExpressionAttributeValues: { ":p": { S: pk }, ":first": { S: first }, ":last": { S: last } },
             ScanIndexForward: !descending,
             ...(limit === Number.POSITIVE_INFINITY ? {} : { Limit: limit - found.length }),
             ...(startKey === undefined ? {} : { ExclusiveStartKey: startKey }),

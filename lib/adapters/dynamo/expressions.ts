@@ -1,22 +1,11 @@
 import type { UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
-import { convertToAttr } from "@aws-sdk/util-dynamodb";
 import type { Change, Condition, Path, Value, Write } from "../../core/write.ts";
-
-type AttributeValues = NonNullable<UpdateItemCommandInput["ExpressionAttributeValues"]>;
-
-/** Most values are texts and numbers, which the library takes ten times as long for. */
-const attributeOf = (value: Value): AttributeValues[string] => {
-  if (typeof value === "string") return { S: value };
-  if (Number.isSafeInteger(value)) return { N: String(value) };
-  const attribute = convertToAttr(value, { removeUndefinedValues: true });
-  if (attribute === undefined) throw new TypeError("a value that DynamoDB cannot hold");
-  return attribute;
-};
+import { type Attributes, attributeOf } from "./attributes.ts";
 
 /** Collects names and values; all names go through placeholders, since several of ours are reserved words. */
 class Placeholders {
   readonly names: Record<string, string> = {};
-  readonly values: AttributeValues = {};
+  readonly values: Attributes = {};
   readonly #nameOf = new Map<string, string>();
   #valueCount = 0;
 

@@ -1,4 +1,5 @@
-import { Logger } from "@aws-lambda-powertools/logger";
+import { Console } from "node:console";
+import process from "node:process";
 import { JOB_METRICS } from "../../core/alarms/alarm.ts";
 import { type MetricName, NAMESPACE } from "../../core/alarms/metrics.ts";
 import type { Json } from "../../core/json.ts";
@@ -10,7 +11,6 @@ import type { AttemptEvent, Journal, NoticeCode } from "../../ports/journal.ts";
 
 interface Metric {
   readonly name: MetricName;
-  readonly unit: "Count" | "Milliseconds";
   readonly value: number;
 }
 
@@ -23,15 +23,15 @@ interface Labels {
 const isOfJobs = ({ name }: Metric): boolean => JOB_METRICS.some((own) => own === name);
 
 /**
- * Metrics inside a log line, by service (which every line of the logger names) and stage. Every further dimension value
- * would be a metric of its own, and a metric costs $0.30 a month.
+ * Metrics inside a log line, by service (which every line names) and stage. Every further dimension value would be a
+ * metric of its own, and a metric costs $0.30 a month. Units are in the metrics' names: each line is paid by the byte.
  * See https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
 const embedded = (metrics: readonly Metric[], { stage, job }: Labels, nowMs: number) => {
   const directive = (dimensions: readonly string[], named: readonly Metric[]) => ({
     Namespace: NAMESPACE,
     Dimensions: [["service", "stage", ...dimensions]],
-    Metrics: named.map(({ name, unit }) => ({ Name: name, Unit: unit })),
+    Metrics: named.map(({ name }) => ({ Name: name })),
   });
   const own = job === undefined ? [] : metrics.filter(isOfJobs);
   return {
@@ -44,7 +44,7 @@ const embedded = (metrics: readonly Metric[], { stage, job }: Labels, nowMs: num
   };
 };
 
-const count = (name: MetricName): Metric => ({ name, unit: "Count", value: 1 });
+const count = (name: MetricName): Metric => ({ name, value: 1 });
 
 const METRIC_OF_STATE: { readonly [state: string]: MetricName } = {
   succeeded: "RunsSucceeded",
@@ -93,14 +93,13 @@ const METRIC_OF_SHARD: { readonly [state: string]: MetricName } = {
 
 const metricsOf = (event: AttemptEvent): readonly Metric[] => {
   const name = (event.shard === undefined ? METRIC_OF_STATE : METRIC_OF_SHARD)[event.state];
-  const durationMs = event.endedAtMs - event.startedAtMs;
   return [
     ...(name === undefined ? [] : [count(name)]),
     ...(event.outcome === "timed-out" ? [count("AttemptsTimedOut")] : []),
-    { name: "AttemptDuration", unit: "Milliseconds", value: durationMs },
+    { name: "durationMs", value: event.endedAtMs - event.startedAtMs },
     // A backfill is late by design: its slots passed long ago; and a shard starts when its turn comes.
     ...(isTerminal(event.state) && event.trigger !== "backfill" && event.shard === undefined
-      ? [{ name: "Lateness", unit: "Milliseconds", value: event.latenessMs } as const]
+      ? [{ name: "latenessMs", value: event.latenessMs } as const]
       : []),
   ];
 };
@@ -110,9 +109,26 @@ const levelOf = ({ state }: AttemptEvent): LogLevel =>
 
 type Fields = { readonly [name: string]: unknown };
 
-const write = (logger: Logger, level: LogLevel, message: string, fields: Fields): void => {
-  logger[level](message, fields);
+const STREAM_OF = { debug: undefined, info: "log", warn: "warn", error: "error" } as const;
+
+/**
+ * Prints lines as Lambda's log format JSON wants them, `level` and `timestamp` in each. Not by the global console, which
+ * Lambda wraps; a console of one's own shrugs off a closed pipe, as a stream does not.
+ */
+const printer = (clock: Clock, service: string) => {
+  const console = new Console({ stdout: process.stdout, stderr: process.stderr });
+  return (level: LogLevel, message: string, fields: Fields): void => {
+    const stream = STREAM_OF[level];
+    if (stream === undefined) return;
+    const timestamp = new Date(clock.nowMs()).toISOString();
+    const head = { level: level.toUpperCase(), message, timestamp, service };
+    // Named twice: first in the line, and not to be replaced by what a handler calls its fields.
+    console[stream](JSON.stringify({ ...head, ...fields, ...head }));
+  };
 };
+
+/** What became of the attempt, where the state does not say it. */
+const outcomeOf = ({ state, outcome }: AttemptEvent): Fields => (state === "succeeded" ? {} : { outcome });
 
 interface Deployment {
   readonly service: string;
@@ -121,19 +137,18 @@ interface Deployment {
   readonly ownMetrics: ReadonlySet<string>;
 }
 
-/** One JSON line per attempt and per notice, by Powertools Logger, each with its own metrics. */
+/** One JSON line per attempt and per notice, each with its own metrics. */
 export const emfJournal = (clock: Clock, { ownMetrics, service, stage }: Deployment): Journal => {
-  const logger = new Logger({ serviceName: service, logLevel: "INFO" });
+  const print = printer(clock, service);
   const labelsFor = (job: unknown): Labels =>
     typeof job === "string" && ownMetrics.has(job) ? { stage, job } : { stage };
   return {
     attempt(event) {
-      const { slotMs, startedAtMs, endedAtMs, ...rest } = event;
-      write(logger, levelOf(event), "run", {
+      const { slotMs, startedAtMs, endedAtMs, outcome: _, ...rest } = event;
+      print(levelOf(event), "run", {
         ...rest,
+        ...outcomeOf(event),
         slot: shortIsoOf(slotMs),
-        startedAt: shortIsoOf(startedAtMs),
-        endedAt: shortIsoOf(endedAtMs),
         durationMs: endedAtMs - startedAtMs,
         ...embedded(metricsOf(event), labelsFor(event.job), clock.nowMs()),
       });
@@ -142,10 +157,10 @@ export const emfJournal = (clock: Clock, { ownMetrics, service, stage }: Deploym
       const metric = METRIC_OF_NOTICE[code];
       const metrics =
         metric === undefined ? {} : embedded([count(metric)], labelsFor(fields["job"]), clock.nowMs());
-      write(logger, level, code, { ...fields, ...metrics });
+      print(level, code, { ...fields, ...metrics });
     },
     handlerLine(level: LogLevel, message: string, fields: { readonly [name: string]: Json }) {
-      write(logger, level, message, fields);
+      print(level, message, fields);
     },
   };
 };

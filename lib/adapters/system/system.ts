@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { Clock, Random, Timers } from "../../ports/clock.ts";
 
 export const systemClock: Clock = { nowMs: () => Date.now() };
@@ -19,6 +19,7 @@ export const systemTimers: Timers = {
 };
 
 export const systemRandom: Random = {
-  token: () => randomBytes(15).toString("base64url"),
+  // Node keeps random bytes for these in store; shorter in base64, since a token is stored in each record.
+  token: () => Buffer.from(randomUUID().replaceAll("-", ""), "hex").toString("base64url"),
   fraction: () => Math.random(),
 };

@@ -268,7 +268,7 @@ const cut = (text: string, length: number): string => text.slice(0, length).toWe
 
 export const journalEnd = (
   deps: WorkDeps,
-  { visit, lease, holding, end, endedAtMs }: Ended,
+  { visit, lease, end, endedAtMs }: Ended,
   after: {
     readonly state: string;
     readonly reason?: string;
@@ -281,11 +281,9 @@ export const journalEnd = (
   deps.journal.attempt({
     runId: runIdOf(occurrence),
     job: job.name,
-    pool: job.pool,
     trigger: String(lease.item["trigger"]),
     slotMs,
     attempt: attemptNumber(lease.item),
-    fence: holding.fence,
     state: after.state,
     outcome: end.kind,
     startedAtMs: lease.startedAtMs,

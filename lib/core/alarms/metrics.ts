@@ -1,7 +1,7 @@
 /** Where our own metrics stand in CloudWatch. */
 export const NAMESPACE = "Belfry";
 
-/** Every metric of our own, and what it counts. All are counts but the last two, which are milliseconds. */
+/** Every metric of our own, and what it counts. All are counts but those that end in `Ms`, milliseconds. */
 export const METRICS = {
   RunsSucceeded: "runs that succeeded",
   RunsDead: "runs that ended dead: their attempts or crashes are used up",
@@ -33,8 +33,8 @@ export const METRICS = {
   AlertsTold: "alerts that a channel has taken",
   AlertDeliveriesFailed: "deliveries of alerts that failed and will be tried again",
   AlertsUndelivered: "alerts that a channel never took, or that no channel hears of",
-  AttemptDuration: "how long an attempt took",
-  Lateness: "from the slot to the run's first start",
+  durationMs: "how long an attempt took",
+  latenessMs: "from the slot to the run's first start",
 } as const;
 
 export type MetricName = keyof typeof METRICS;

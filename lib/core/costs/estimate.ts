@@ -3,11 +3,13 @@ import { scheduleOfJob } from "../jobs/job-list.ts";
 import { isMonitor } from "../monitors/monitor.ts";
 import { parseSchedule } from "../schedule/schedule.ts";
 import { DAY_MS, MINUTE_MS } from "../time.ts";
+import { type Strikes, startsOf, startUsd, strike } from "./cold-starts.ts";
 import { PRICES } from "./prices.ts";
 import {
-  ASSUMED_MS,
   type Cost,
   costOf,
+  deliveriesMs,
+  FUNCTION_MEMORY_MB,
   passCost,
   secondsUsd,
   storyCost,
@@ -15,7 +17,7 @@ import {
   times,
   totalUsd,
 } from "./run-cost.ts";
-import type { StoryCounts } from "./story-counts.ts";
+import { STORY_COUNTS, type StoryCounts } from "./story-counts.ts";
 import { watchingCost } from "./watching-cost.ts";
 
 /** A month is 30 days. */
@@ -58,6 +60,12 @@ export interface Estimate {
     readonly usdPerMonth: number;
   };
   readonly runsUsdPerMonth: number;
+  /** Of functions that had not been called for a while. */
+  readonly coldStarts: {
+    readonly dispatcher: number;
+    readonly workers: number;
+    readonly usdPerMonth: number;
+  };
   readonly usdPerMonth: number;
   /** Best first. */
   readonly savings: readonly Saving[];
@@ -71,24 +79,32 @@ export interface EstimateOptions {
   readonly handlerMs?: number;
 }
 
-const countSlots = (slots: Iterable<number>): number => {
-  let count = 0;
-  for (const _ of slots) count += 1;
-  return count;
-};
-
-/** How often EventBridge will invoke the dispatcher. */
-const eventsOf = (job: JobDefinition, nowMs: number): number => {
+/** When EventBridge will invoke the dispatcher. */
+const eventsOf = (job: JobDefinition, nowMs: number): readonly number[] => {
   const { expressions } = scheduleOfJob(job)?.aws ?? { expressions: [] };
   const { startsAtMs, endsAtMs } = job;
   const bounds = {
     ...(startsAtMs === undefined ? {} : { startsAtMs }),
     ...(endsAtMs === undefined ? {} : { endsAtMs }),
   };
-  const counts = expressions.map(({ expression, timezone }) =>
-    countSlots(parseSchedule(expression, { timezone, ...bounds }).slots(nowMs, nowMs + MONTH_MS)),
-  );
-  return counts.reduce((sum, count) => sum + count, 0);
+  return expressions.flatMap(({ expression, timezone }) => [
+    ...parseSchedule(expression, { timezone, ...bounds }).slots(nowMs, nowMs + MONTH_MS),
+  ]);
+};
+
+/** A job's month. */
+interface Month {
+  readonly job: JobDefinition;
+  readonly pool: PoolDefinition;
+  readonly runs: readonly number[];
+  readonly events: readonly number[];
+}
+
+const monthOf = (job: JobDefinition, pool: PoolDefinition, { nowMs, stage }: EstimateOptions): Month => {
+  const isHere = stage === undefined || job.stages === undefined || job.stages.includes(stage);
+  if (!isHere || isMonitor(job)) return { job, pool, runs: [], events: [] };
+  const runs = [...(scheduleOfJob(job)?.slots(nowMs, nowMs + MONTH_MS) ?? [])];
+  return { job, pool, runs, events: eventsOf(job, nowMs) };
 };
 
 /** One event, read and no more: the schedule, the dispatcher, the control item. */
@@ -101,12 +117,13 @@ const EVENT: StoryCounts = {
   readUnits: 0.5,
   sends: 0,
   hides: 0,
+  workerCalls: 0,
   logLines: 0,
   logBytes: 0,
   bytesOut: 0,
   bytesIn: 0,
 };
-const eventUsd = totalUsd(costOf(EVENT, { memoryMb: 0 }));
+const eventUsd = totalUsd(costOf(EVENT, { memoryMb: FUNCTION_MEMORY_MB }));
 
 const runCost = ({ overlap, shards }: JobDefinition, compute: Parameters<typeof storyCost>[1]): Cost => {
   const own = storyCost(overlap === "allow" ? "succeeded" : "succeeded, with a lock", compute);
@@ -115,28 +132,43 @@ const runCost = ({ overlap, shards }: JobDefinition, compute: Parameters<typeof 
   return sumOf(own, storyCost("watched, for each slot", compute), ...parts);
 };
 
-const jobEstimate = (
-  job: JobDefinition,
-  { memoryMb }: PoolDefinition,
-  { nowMs, stage, handlerMs = 0 }: EstimateOptions,
-): JobEstimate => {
-  const isHere = stage === undefined || job.stages === undefined || job.stages.includes(stage);
-  const fires = isHere && !isMonitor(job);
-  const runs = fires ? countSlots(scheduleOfJob(job)?.slots(nowMs, nowMs + MONTH_MS) ?? []) : 0;
-  const events = fires ? eventsOf(job, nowMs) : 0;
-  const compute = { memoryMb, handlerMs };
-  const each = totalUsd(runCost(job, compute));
-  const stray = Math.max(0, events - runs) * eventUsd;
+const jobEstimate = ({ job, pool, runs, events }: Month, handlerMs: number): JobEstimate => {
+  const each = totalUsd(runCost(job, { memoryMb: pool.memoryMb, handlerMs }));
+  const stray = Math.max(0, events.length - runs.length) * eventUsd;
   const shards = job.shards?.count;
   return {
     job: job.name,
     pool: job.pool,
-    runs,
-    events,
-    deliveries: runs * (1 + (shards ?? 0)),
-    usdPerMonth: runs * each + stray,
+    runs: runs.length,
+    events: events.length,
+    deliveries: runs.length * (1 + (shards ?? 0)),
+    usdPerMonth: runs.length * each + stray,
     usdPerMillionRuns: each * MILLION,
     ...(shards === undefined ? {} : { shards }),
+  };
+};
+
+/** Watchdog and notifier are called each minute, so they stay warm. */
+const coldStartsOf = (months: readonly Month[], pools: Manifest["pools"]): Estimate["coldStarts"] => {
+  const events: Strikes = new Map();
+  const runs = new Map<string, Strikes>(Object.keys(pools).map((pool) => [pool, new Map()]));
+  for (const month of months) {
+    for (const atMs of month.events) strike(events, atMs);
+    const ofPool = runs.get(month.job.pool);
+    if (ofPool) for (const atMs of month.runs) strike(ofPool, atMs, 1 + (month.job.shards?.count ?? 0));
+  }
+  const dispatcher = startsOf(events);
+  const workers = [...runs].map(([pool, strikes]) => {
+    const { memoryMb, concurrency } = pools[pool] ?? DEFAULT_POOL;
+    const starts = startsOf(strikes, concurrency);
+    return { starts, usd: starts * startUsd(memoryMb) };
+  });
+  const sum = (of: (worker: (typeof workers)[number]) => number): number =>
+    workers.reduce((total, worker) => total + of(worker), 0);
+  return {
+    dispatcher,
+    workers: sum(({ starts }) => starts),
+    usdPerMonth: dispatcher * startUsd() + sum(({ usd }) => usd),
   };
 };
 
@@ -198,6 +230,10 @@ const REQUESTS_OF_DELIVERY_USD = (2 * PRICES.queueRequests + PRICES.functionRequ
 /** Least that a worker with a thread has been tried with. */
 const LEAST_MEMORY_MB = 128;
 
+/** Compute of one delivery: our own part takes longer with less memory, the handler's may not. */
+const deliveryUsd = (memoryMb: number, handlerMs: number): number =>
+  secondsUsd(deliveriesMs(STORY_COUNTS.succeeded, memoryMb) + handlerMs, memoryMb);
+
 const workerSavings = (
   { pools }: Manifest,
   estimates: readonly JobEstimate[],
@@ -206,7 +242,7 @@ const workerSavings = (
   Object.entries(pools).flatMap(([pool, { memoryMb }]): Saving[] => {
     const deliveries = deliveriesIn(pool, estimates);
     const batch = deliveries * (1 - 1 / BATCH) * REQUESTS_OF_DELIVERY_USD;
-    const less = secondsUsd(ASSUMED_MS.delivery + handlerMs, Math.max(0, memoryMb - LEAST_MEMORY_MB));
+    const less = deliveryUsd(memoryMb, handlerMs) - deliveryUsd(LEAST_MEMORY_MB, handlerMs);
     return [
       { kind: "batch", of: [pool], usdPerMonth: batch },
       { kind: "memory", of: [pool], usdPerMonth: deliveries * less },
@@ -216,19 +252,23 @@ const workerSavings = (
 /** What a deployment of these jobs costs a month, at list price. */
 export const estimate = (manifest: Manifest, options: EstimateOptions): Estimate => {
   const { jobs, pools } = manifest;
-  const estimates = jobs.map((job) => jobEstimate(job, pools[job.pool] ?? DEFAULT_POOL, options));
+  const { handlerMs = 0 } = options;
+  const months = jobs.map((job) => monthOf(job, pools[job.pool] ?? DEFAULT_POOL, options));
+  const estimates = months.map((month) => jobEstimate(month, handlerMs));
   const fixed = fixedOf(manifest);
+  const coldStarts = coldStartsOf(months, pools);
   const runsUsdPerMonth = estimates.reduce((sum, { usdPerMonth }) => sum + usdPerMonth, 0);
   const savings = [
     ...poolSavings(manifest),
     ...scheduleSavings(manifest, estimates),
-    ...workerSavings(manifest, estimates, options.handlerMs ?? 0),
+    ...workerSavings(manifest, estimates, handlerMs),
   ];
   return {
     jobs: estimates,
     fixed,
     runsUsdPerMonth,
-    usdPerMonth: runsUsdPerMonth + fixed.usdPerMonth,
+    coldStarts,
+    usdPerMonth: runsUsdPerMonth + coldStarts.usdPerMonth + fixed.usdPerMonth,
     savings: savings
       .filter(({ usdPerMonth }) => usdPerMonth > 0)
       .sort((left, right) => right.usdPerMonth - left.usdPerMonth),

@@ -15,11 +15,18 @@ export type Story = keyof typeof STORY_COUNTS;
 /** Memory of every function but the workers. */
 export const FUNCTION_MEMORY_MB = 256;
 
+/** What nobody can count on a laptop: how long a call to the table or a queue takes from a function near it. */
+export const ASSUMED_CALL_MS = 10;
+/** As assumed: a pass of the watchdog or the notifier, which asks for several things at once. */
+const ASSUMED_PASS_MS = 200;
+
 /**
- * What nobody can count on a laptop: how long our own part of an invocation lasts on Lambda, mostly waiting for two or
- * three answers of the table and the queue. The handler's own time comes on top.
+ * Processor time of our own part of an invocation: about twice what `npm run bench` measures without a network, since
+ * there nothing is encrypted.
  */
-export const ASSUMED_MS = { dispatch: 40, delivery: 40, pass: 200 } as const;
+export const CPU_MS = { dispatch: 1.5, delivery: 1.5 } as const;
+/** @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html */
+const MB_PER_PROCESSOR = 1_769;
 
 export interface Compute {
   /** Of the pool. */
@@ -35,8 +42,20 @@ const MILLION = 1_000_000;
 /** Of compute. */
 export const secondsUsd = (ms: number, memoryMb: number): number =>
   (ms / 1_000) * (memoryMb / MB_PER_GB) * PRICES.functionGbSecond;
-const invocationUsd = (ms: number, memoryMb: number): number =>
-  PRICES.functionRequests / MILLION + secondsUsd(ms, memoryMb);
+
+/** How long our own part of an invocation lasts that makes so many calls. */
+const lastsMs = (calls: number, cpuMs: number, memoryMb: number): number =>
+  calls * ASSUMED_CALL_MS + (cpuMs * MB_PER_PROCESSOR) / Math.min(memoryMb, MB_PER_PROCESSOR);
+
+/** How long our own part of the deliveries of a run lasts, at so much memory. */
+export const deliveriesMs = ({ deliveries, workerCalls }: StoryCounts, memoryMb: number): number =>
+  lastsMs(workerCalls, deliveries * CPU_MS.delivery, memoryMb);
+
+/** Whoever else calls, for a run that no event dispatched, is paid for by other invocations. */
+const dispatchesMs = ({ dispatches, workerCalls, ...counts }: StoryCounts): number => {
+  const calls = counts.writes + counts.reads + counts.sends + counts.hides - workerCalls;
+  return dispatches === 0 ? 0 : lastsMs(calls, dispatches * CPU_MS.dispatch, FUNCTION_MEMORY_MB);
+};
 
 /** What Lambda's poller asks of a queue for each message: a receive, and a delete at its end. */
 const POLLER_REQUESTS = 2;
@@ -45,8 +64,9 @@ const POLLER_REQUESTS = 2;
 export const costOf = (counts: StoryCounts, { memoryMb, handlerMs = 0 }: Compute): Cost => ({
   schedules: (counts.dispatches * PRICES.scheduleInvocations) / MILLION,
   functions:
-    counts.dispatches * invocationUsd(ASSUMED_MS.dispatch, FUNCTION_MEMORY_MB) +
-    counts.deliveries * invocationUsd(ASSUMED_MS.delivery + handlerMs, memoryMb),
+    ((counts.dispatches + counts.deliveries) * PRICES.functionRequests) / MILLION +
+    secondsUsd(dispatchesMs(counts), FUNCTION_MEMORY_MB) +
+    secondsUsd(deliveriesMs(counts, memoryMb) + counts.deliveries * handlerMs, memoryMb),
   queues:
     ((counts.sends + counts.hides + POLLER_REQUESTS * counts.deliveries) * PRICES.queueRequests) / MILLION,
   table: (counts.writeUnits * PRICES.writeUnits + counts.readUnits * PRICES.readUnits) / MILLION,
@@ -83,6 +103,7 @@ export const passCost = (pass: "a pass of the watchdog" | "a pass of the notifie
   return {
     ...rest,
     schedules: schedules + PRICES.scheduleInvocations / MILLION,
-    functions: functions + invocationUsd(ASSUMED_MS.pass, FUNCTION_MEMORY_MB),
+    functions:
+      functions + PRICES.functionRequests / MILLION + secondsUsd(ASSUMED_PASS_MS, FUNCTION_MEMORY_MB),
   };
 };

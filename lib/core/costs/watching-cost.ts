@@ -7,8 +7,8 @@ import { PRICES } from "./prices.ts";
 /** Written by a service that is well; the others only in the hours in which something is not. */
 const HEALTHY: readonly MetricName[] = [
   "RunsSucceeded",
-  "AttemptDuration",
-  "Lateness",
+  "durationMs",
+  "latenessMs",
   "WatchdogPasses",
   "NotifierPasses",
 ];

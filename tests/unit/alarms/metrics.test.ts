@@ -23,11 +23,9 @@ const printed = (tell: (journal: ReturnType<typeof emfJournal>) => void): Record
 const event = (changes: Partial<AttemptEvent>): AttemptEvent => ({
   runId: "daily~20261008T020000Z",
   job: definition({ name: "daily" }).name,
-  pool: "default",
   trigger: "schedule",
   slotMs: AT_MS - 5_000,
   attempt: 1,
-  fence: 1,
   state: "succeeded",
   outcome: "returned",
   startedAtMs: AT_MS - 4_000,
@@ -42,19 +40,15 @@ test("a line names its metrics, under the deployment that they are of", () => {
     service: "notes",
     stage: "prod",
     RunsSucceeded: 1,
-    AttemptDuration: 4_000,
-    Lateness: 1_000,
+    durationMs: 4_000,
+    latenessMs: 1_000,
     _aws: {
       Timestamp: AT_MS,
       CloudWatchMetrics: [
         {
           Namespace: "Belfry",
           Dimensions: [["service", "stage"]],
-          Metrics: [
-            { Name: "RunsSucceeded", Unit: "Count" },
-            { Name: "AttemptDuration", Unit: "Milliseconds" },
-            { Name: "Lateness", Unit: "Milliseconds" },
-          ],
+          Metrics: [{ Name: "RunsSucceeded" }, { Name: "durationMs" }, { Name: "latenessMs" }],
         },
       ],
     },
@@ -92,12 +86,12 @@ test("a job that has metrics of its own has those of its alarms, beside the serv
   expect(ofService).toMatchObject({ Dimensions: [["service", "stage"]], Metrics: { length: 3 } });
   expect(ofJob).toMatchObject({
     Dimensions: [["service", "stage", "job"]],
-    Metrics: [{ Name: "RunsDead", Unit: "Count" }],
+    Metrics: [{ Name: "RunsDead" }],
   });
   expect(measurementsIn(JSON.stringify(line)).map(({ id }) => id)).toEqual([
     "RunsDead",
-    "AttemptDuration",
-    "Lateness",
+    "durationMs",
+    "latenessMs",
     "RunsDead of job own",
   ]);
   const missed = printed((journal) => journal.notice("warn", "missed", { job: "own" }));
@@ -124,4 +118,53 @@ test("a service that is well writes the metrics that the estimate counts", () =>
 
 test("what is only said carries no metric", () => {
   expect(printed((journal) => journal.notice("info", "sent-again", {}))).not.toHaveProperty("_aws");
+});
+
+test("the line of a success says each thing once", () => {
+  const line = printed((journal) => journal.attempt(event({ result: { deletedCount: 3 } })));
+  const { _aws, ...said } = line;
+  expect(said).toEqual({
+    level: "INFO",
+    message: "run",
+    timestamp: "2026-10-08T02:00:05.000Z",
+    service: "notes",
+    stage: "prod",
+    runId: "daily~20261008T020000Z",
+    job: "daily",
+    trigger: "schedule",
+    slot: "2026-10-08T02:00:00Z",
+    attempt: 1,
+    state: "succeeded",
+    durationMs: 4_000,
+    latenessMs: 1_000,
+    result: { deletedCount: 3 },
+    RunsSucceeded: 1,
+  });
+});
+
+test("how an attempt ended is said where its state does not tell", () => {
+  const line = printed((journal) => journal.attempt(event({ state: "dead", outcome: "timed-out" })));
+  expect(line).toMatchObject({ level: "ERROR", state: "dead", outcome: "timed-out" });
+});
+
+test("a handler's fields do not replace what every line has", () => {
+  const fields = { level: "loud", service: "theirs", left: 3 };
+  expect(printed((journal) => journal.handlerLine("warn", "some are left", fields))).toEqual({
+    level: "WARN",
+    message: "some are left",
+    timestamp: "2026-10-08T02:00:05.000Z",
+    service: "notes",
+    left: 3,
+  });
+});
+
+test("a handler's line for debugging is not printed", () => {
+  const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  emfJournal({ nowMs: () => AT_MS }, { service: "notes", stage: "prod", ownMetrics: new Set() }).handlerLine(
+    "debug",
+    "a detail",
+    {},
+  );
+  expect(write).not.toHaveBeenCalled();
+  write.mockRestore();
 });

@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
+import { ASSUMED_START_MS } from "../../../lib/core/costs/cold-starts.ts";
 import { estimate } from "../../../lib/core/costs/estimate.ts";
 import { PRICES } from "../../../lib/core/costs/prices.ts";
-import { costOf, storyCost, totalUsd } from "../../../lib/core/costs/run-cost.ts";
+import {
+  ASSUMED_CALL_MS,
+  costOf,
+  deliveriesMs,
+  secondsUsd,
+  storyCost,
+  totalUsd,
+} from "../../../lib/core/costs/run-cost.ts";
 import { STORY_COUNTS } from "../../../lib/core/costs/story-counts.ts";
 import { definition } from "../../support/definitions.ts";
 import { manifestOf, NOW_MS } from "../infra/setup.ts";
@@ -21,12 +29,13 @@ test("a job costs its slots of 30 days, at the counted price of a run", () => {
   expect(job?.usdPerMonth).toBeCloseTo(run * 720, 9);
 });
 
-test("a lock costs one write more, by the table's price", () => {
+test("a lock costs one write more, by the table's price, and the time of its call", () => {
   const [locked] = of({ ...hourly, overlap: "skip" }).jobs;
   const [allowed] = of(hourly).jobs;
   const dearer = (locked?.usdPerMillionRuns ?? 0) - (allowed?.usdPerMillionRuns ?? 0);
-  expect(dearer).toBeGreaterThan(PRICES.writeUnits - 0.01);
-  expect(dearer).toBeLessThan(PRICES.writeUnits + 0.01);
+  const write = PRICES.writeUnits + secondsUsd(ASSUMED_CALL_MS, 256) * 1e6;
+  expect(dearer).toBeGreaterThan(write - 0.01);
+  expect(dearer).toBeLessThan(write + 0.01);
 });
 
 test("what fires elsewhere costs nothing here, and what runs by hand nothing of itself", () => {
@@ -59,7 +68,7 @@ test("a schedule that ticks finer than its slots costs the events that name none
   const [job] = of(definition({ name: "odd", schedules: ["rate(7 minutes)"], overlap: "allow" })).jobs;
   const [runs, events] = [6_171, 43_200];
   expect(job).toMatchObject({ runs, events });
-  const event = { ...STORY_COUNTS["delivered twice"], writeUnits: 0, logBytes: 0 };
+  const event = { ...STORY_COUNTS["delivered twice"], writes: 0, writeUnits: 0, logBytes: 0 };
   const strays = (events - runs) * totalUsd(costOf(event, { memoryMb: 256 }));
   expect((job?.usdPerMonth ?? 0) - (runs * (job?.usdPerMillionRuns ?? 0)) / 1e6).toBeCloseTo(strays, 9);
 });
@@ -81,13 +90,45 @@ test("the fixed part grows with pools, not with jobs", () => {
   );
 });
 
+test("who strikes seldom finds its functions cold, and pays for their start", () => {
+  const daily = definition({ name: "daily", schedules: ["0 9 * * *"], overlap: "allow" });
+  const { coldStarts, ...seldom } = of(daily);
+  expect(coldStarts).toMatchObject({ dispatcher: 30, workers: 30 });
+  expect(coldStarts.usdPerMonth).toBeCloseTo(60 * secondsUsd(ASSUMED_START_MS, 256), 12);
+  expect(seldom.usdPerMonth).toBeCloseTo(
+    seldom.runsUsdPerMonth + coldStarts.usdPerMonth + seldom.fixed.usdPerMonth,
+    9,
+  );
+});
+
+test("who strikes often finds its functions warm, and keeps them so for others", () => {
+  const often = definition({ name: "often", schedules: ["*/5 * * * *"], overlap: "allow" });
+  const between = definition({ name: "between", schedules: ["2 * * * *"], overlap: "allow" });
+  expect(of(often, between).coldStarts).toMatchObject({ dispatcher: 1, workers: 1 });
+  // Both at the same minute: the second one's has not been in use for an hour.
+  expect(of(often, hourly).coldStarts).toMatchObject({ dispatcher: 1 + 720, workers: 1 + 720 });
+});
+
+test("who strikes together starts several at once, of workers as many as the pool allows", () => {
+  const together = Array.from({ length: 12 }, (_, n) => ({ ...hourly, name: `h${n}`, subject: `h${n}` }));
+  expect(of(...together).coldStarts).toMatchObject({ dispatcher: 720 * 12, workers: 720 * 10 });
+});
+
+test("with less memory our own part takes longer, so half of it saves less than half", () => {
+  const { savings } = of(hourly);
+  const memory = savings.find(({ kind }) => kind === "memory")?.usdPerMonth ?? 0;
+  const all = 720 * secondsUsd(deliveriesMs(STORY_COUNTS.succeeded, 256), 256);
+  expect(memory).toBeGreaterThan(0);
+  expect(memory).toBeLessThan(all / 2);
+});
+
 test("what would be cheaper is told with its figure: a pool less, one schedule for two jobs, batches, less memory", () => {
   const twin = { ...hourly, name: "twin", subject: "twin" };
   const { fixed, savings } = estimate(manifestOf([hourly, twin]), { nowMs: NOW_MS });
   const saved = (kind: string) => savings.find((each) => each.kind === kind);
   expect(saved("pool")?.of).toEqual(["slow"]);
   expect(saved("pool")?.usdPerMonth).toBeCloseTo(fixed.usdPerMonth - of(hourly, twin).fixed.usdPerMonth, 9);
-  const event = { ...STORY_COUNTS["delivered twice"], writeUnits: 0, logBytes: 0 };
+  const event = { ...STORY_COUNTS["delivered twice"], writes: 0, writeUnits: 0, logBytes: 0 };
   expect(saved("schedule")).toMatchObject({ of: ["hourly", "twin"] });
   expect(saved("schedule")?.usdPerMonth).toBeCloseTo(720 * totalUsd(costOf(event, { memoryMb: 256 })), 9);
   expect(saved("batch")?.of).toEqual(["default"]);
