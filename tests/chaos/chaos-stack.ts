@@ -17,37 +17,14 @@ import {
 import { stackConfig } from "../../cli/dev/stack-config.ts";
 import { dynamoTable } from "../../lib/adapters/dynamo/dynamo-table.ts";
 import type { StackConfig } from "../../lib/compose/config.ts";
-import { type Occurrence, slotKeyOf } from "../../lib/core/identity.ts";
-import type { JobDefinition, Manifest } from "../../lib/core/jobs/job.ts";
-import { MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
-import { definition } from "../support/definitions.ts";
+import type { Manifest } from "../../lib/core/jobs/job.ts";
+import { SECOND_MS } from "../../lib/core/time.ts";
 import { manifestOf } from "../support/embedded-services.ts";
 import { embeddedTable } from "../support/embedded-table.ts";
 import { jobsFile } from "../support/jobs-file.ts";
+import { chaosHandlers, chaosJobs } from "./chaos-jobs.ts";
 import { type ProxyFaults, startFaultProxy } from "./fault-proxy.ts";
 import { startWitness } from "./witness.ts";
-
-export const LOCKED = "one-at-a-time";
-export const UNLOCKED = "side-by-side";
-/** Of 40 pieces, two in each invocation. */
-export const LONG = "in-pieces";
-export const PIECES = 40;
-const PIECES_PER_INVOCATION = 2;
-/** A slot of the long job in so many minutes. */
-const LONG_EVERY = 20;
-
-/** Nothing delivers its slots: a backfill runs the last ones. */
-export const BACKFILLED = "made-up-for";
-
-/** The occurrences of the delivered jobs at these slots, of which each is a minute's. */
-export const occurrencesAt = (slots: readonly number[]): readonly Occurrence[] =>
-  slots.flatMap((slotMs) => {
-    const isLong = (slotMs / MINUTE_MS) % LONG_EVERY === 0;
-    return [LOCKED, UNLOCKED, ...(isLong ? [LONG] : [])].map((subject) => ({
-      subject,
-      slotKey: slotKeyOf(slotMs),
-    }));
-  });
 
 /** Short enough that a killed run goes on soon; long enough that a busy machine keeps its leases. */
 const TIMINGS = { leaseMs: 4 * SECOND_MS, clockBoundMs: SECOND_MS, firstLookMs: 3 * SECOND_MS };
@@ -61,89 +38,6 @@ const FAULTS: { readonly [service in "dynamodb" | "sqs"]: ProxyFaults } = {
   sqs: { "drop-before": 0.02, "drop-answer": 0.04, delay: 0.05, throttle: 0.02 },
 };
 const DELAY_MS = 400;
-
-/** Every process may die: crashes end no run here, and neither does an age. */
-const jobOf = (
-  name: string,
-  overlap: JobDefinition["overlap"],
-  endsAtMs: number,
-  schedule = "* * * * *",
-): JobDefinition =>
-  definition({
-    name,
-    schedules: [schedule],
-    endsAtMs,
-    overlap,
-    timeoutMs: 8 * SECOND_MS,
-    retry: {
-      retries: 5,
-      firstWaitMs: SECOND_MS,
-      factor: 1,
-      maxWaitMs: SECOND_MS,
-      jitter: 0,
-      crashes: 1_000,
-    },
-  });
-
-/** Tells the witness that it begins, acts, goes on, and ends; for as long as its run id says, so that a seed repeats. */
-const handlerText = (witness: string, job: string, shortestMs: number, longestMs: number): string => `
-async ({ runId, attempt, idempotencyKey, signal }) => {
-  const id = crypto.randomUUID();
-  const tell = (what) => fetch(${JSON.stringify(witness)} + "?" + new URLSearchParams({
-    what, id, run: runId, job: ${JSON.stringify(job)}, attempt: String(attempt), pid: String(process.pid),
-    at: String(Date.now()), key: idempotencyKey("effect"),
-  }));
-  const lasts = ${shortestMs} + [...(runId + attempt)].reduce((sum, c) => (sum * 31 + c.codePointAt(0)) % 9973, 7) % ${longestMs - shortestMs};
-  await tell("begins");
-  const untilMs = Date.now() + lasts;
-  await tell("effect");
-  while (Date.now() < untilMs && !signal.aborted) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    await tell("goes-on");
-  }
-  await tell(signal.aborted ? "stopped" : "returned");
-  if (signal.aborted) throw signal.reason;
-  return id;
-}`;
-
-/**
- * Each piece is a side effect that is remembered, and saved; then the next invocation goes on. What the witness hears of a
- * piece has its key, so that it can tell a repeat.
- */
-const longHandlerText = (witness: string): string => `
-async ({ runId, attempt, checkpoint, once, progress, continueLater, idempotencyKey, signal }) => {
-  const id = crypto.randomUUID();
-  const tell = (what, key) => fetch(${JSON.stringify(witness)} + "?" + new URLSearchParams({
-    what, id, run: runId, job: ${JSON.stringify(LONG)}, attempt: String(attempt), pid: String(process.pid),
-    at: String(Date.now()), key: key ?? "",
-  }));
-  const work = async () => {
-    const before = (await checkpoint.load()) ?? 0;
-    let next = before;
-    const until = next - (next % ${PIECES_PER_INVOCATION}) + ${PIECES_PER_INVOCATION};
-    while (next < until && next < ${PIECES}) {
-      signal.throwIfAborted();
-      const piece = "piece " + String(next).padStart(2, "0");
-      await once(piece, async () => {
-        await tell("piece", idempotencyKey(piece));
-        // Time enough to be killed between the effect and its record.
-        await new Promise((resolve) => setTimeout(resolve, 100));
-        return next;
-      });
-      next += 1;
-      progress(next, ${PIECES});
-      if (next % 2 === 1) await checkpoint.save(next);
-    }
-    return { before, next };
-  };
-  await tell("begins");
-  const { before, next } = await work().catch(async (error) => {
-    await tell("stopped");
-    throw error;
-  });
-  await tell("returned");
-  return before === ${PIECES} ? next : continueLater(next);
-}`;
 
 export interface ChaosStackOptions {
   readonly seed: number;
@@ -167,12 +61,7 @@ export const makeChaosStack = async ({ seed, endsAtMs }: ChaosStackOptions) => {
   const proxies = [await proxyOf("dynamodb", seed), await proxyOf("sqs", seed + 1)] as const;
   const endpoints = { dynamodb: proxies[0].endpoint, sqs: proxies[1].endpoint };
   const witness = await startWitness();
-  const jobs = [
-    jobOf(LOCKED, "queue", endsAtMs),
-    jobOf(UNLOCKED, "allow", endsAtMs),
-    jobOf(LONG, "queue", endsAtMs, `*/${LONG_EVERY} * * * *`),
-    jobOf(BACKFILLED, "skip", endsAtMs),
-  ] as const;
+  const jobs = chaosJobs(endsAtMs);
   const base = manifestOf(...jobs);
   const manifest: Manifest = { ...base, pools: { default: { memoryMb: 256, concurrency: CONCURRENCY } } };
   const config: StackConfig = { ...stackConfig(endpoints, manifest), ...TIMINGS };
@@ -191,12 +80,7 @@ export const makeChaosStack = async ({ seed, endsAtMs }: ChaosStackOptions) => {
   await soon(poolQueue("default"), { RedrivePolicy: JSON.stringify(redrive) });
   await soon(deadLetterQueue("default"), {});
   const cacheFolder = await mkdtemp(join(tmpdir(), "belfry-chaos-"));
-  const file = await jobsFile({
-    [LOCKED]: handlerText(witness.url, LOCKED, 50, 250),
-    [UNLOCKED]: handlerText(witness.url, UNLOCKED, 1_000, 5_500),
-    [LONG]: longHandlerText(witness.url),
-    [BACKFILLED]: handlerText(witness.url, BACKFILLED, 50, 250),
-  });
+  const file = await jobsFile(chaosHandlers(witness.url));
 
   /** Messages in all queues, hidden ones too. */
   const messagesLeft = async (): Promise<number> => {

@@ -5,7 +5,8 @@ import { holdersOf, waitersOf } from "../../lib/core/runs/lock.ts";
 import { isTerminal } from "../../lib/core/runs/run.ts";
 import type { Key } from "../../lib/core/write.ts";
 import { brokenSeries } from "../../lib/simulation/series-invariants.ts";
-import { BACKFILLED, type ChaosStack, LOCKED, LONG, PIECES } from "./chaos-stack.ts";
+import { BACKFILLED, LOCKED, LONG, PIECES, SHARDS, SPLIT, splitKeys } from "./chaos-jobs.ts";
+import type { ChaosStack } from "./chaos-stack.ts";
 import type { Troupe } from "./troupe.ts";
 import { besideEachOther, type Execution } from "./witness.ts";
 
@@ -26,11 +27,22 @@ export const openRuns = async ({ table }: ChaosStack, wanted: readonly Occurrenc
 
 export const lockOf = (stack: ChaosStack) => stack.table.get(lockKey(LOCKED), { consistent: true });
 
-const named = ({ runId, attempt, pid }: Execution): string => `${runId} attempt ${attempt} in ${pid}`;
+const named = ({ runId, part, attempt, pid }: Execution): string =>
+  `${runId} ${part} attempt ${attempt} in ${pid}`;
 
-/** At once where only one may be: of one run, and of a job with a lock. */
+/** A shard, or what comes before all shards or after them. */
+const isShard = ({ part }: Execution): boolean => part.startsWith("customer");
+
+/** Work of a run in shards beside that of another, or beside what its own shards must not meet. */
+const besideShards = (executions: readonly Execution[]) =>
+  besideEachOther(executions.filter(({ job }) => job === SPLIT)).filter(
+    ([one, other]) => one.runId !== other.runId || isShard(one) !== isShard(other),
+  );
+
+/** At once where only one may be: of one run or shard, and of a job with a lock. */
 const atOnce = (executions: readonly Execution[]) => [
-  ...[...Map.groupBy(executions, ({ runId }) => runId).values()].flatMap(besideEachOther),
+  ...[...Map.groupBy(executions, ({ runId, part }) => `${runId}/${part}`).values()].flatMap(besideEachOther),
+  ...besideShards(executions),
   ...[LOCKED, LONG, BACKFILLED].flatMap((locked) =>
     besideEachOther(executions.filter(({ job }) => job === locked)),
   ),
@@ -58,6 +70,37 @@ const brokenPieces = async ({ table, witness }: ChaosStack, occurrence: Occurren
 export const repeatedPieces = ({ witness }: ChaosStack): number =>
   witness.pieces().length - new Set(witness.pieces()).size;
 
+/** Of a run in shards: each part had its effect, and again only after an attempt that was cut off before its record. */
+const brokenShards = ({ witness }: ChaosStack, runId: string): string[] => {
+  const keyed = witness.keyed();
+  const cutOff = witness.executions().filter((one) => one.runId === runId && one.ended !== "returned");
+  const [count, missing] = [splitKeys(runId).length, splitKeys(runId).filter((key) => !keyed.has(key))];
+  const mine = [...keyed].filter(([key]) => key.startsWith(runId));
+  const repeated = mine.filter(([key, times]) => {
+    const interruptions = cutOff.filter(({ part }) => key === keyOf(runId, part));
+    return times > 1 + interruptions.length;
+  });
+  return [
+    ...missing.map((key) => `${key} was never done`),
+    ...(mine.length > count ? [`${runId} has ${mine.length} effects of ${count}`] : []),
+    ...repeated.map(([key, times]) => `${key} was done ${times} times, and recorded before`),
+  ];
+};
+
+const keyOf = (runId: string, part: string): string =>
+  part === "join" ? `${runId}:effect` : `${runId}/${part}:effect`;
+
+/** How often the effect of a shard or a hook was done again: by one that was killed between the effect and its record. */
+export const repeatedEffects = ({ witness }: ChaosStack): number =>
+  [...witness.keyed()]
+    .filter(([key]) => key.startsWith(SPLIT))
+    .reduce((sum, [, times]) => sum + times - 1, 0);
+
+const resultOf = (subject: string, last: Execution | undefined): unknown => {
+  if (subject === LONG) return PIECES;
+  return subject === SPLIT ? { id: last?.id, total: SHARDS, done: SHARDS, failed: 0 } : last?.id;
+};
+
 const judgeRun = async (
   stack: ChaosStack,
   occurrence: Occurrence,
@@ -67,10 +110,11 @@ const judgeRun = async (
   const runId = runIdOf(occurrence);
   const state = run?.["st"];
   if (state !== "succeeded") return { lost: [`${runId} is ${state}: ${run?.["reason"] ?? ""}`], doubled: [] };
-  const isLong = occurrence.subject === LONG;
-  if (run?.["result"] !== (isLong ? PIECES : last?.id))
+  const { subject } = occurrence;
+  if (!isDeepStrictEqual(run?.["result"], resultOf(subject, last)))
     return { lost: [], doubled: [`${runId} has the result of a stale attempt`] };
-  return { lost: [], doubled: isLong ? await brokenPieces(stack, occurrence) : [] };
+  if (subject === SPLIT) return { lost: [], doubled: brokenShards(stack, runId) };
+  return { lost: [], doubled: subject === LONG ? await brokenPieces(stack, occurrence) : [] };
 };
 
 export const chaosVerdict = async (
@@ -87,10 +131,9 @@ export const chaosVerdict = async (
   const doubled = judged.flatMap((one) => one.doubled);
   const beside = atOnce(executions);
   const guilty = beside.filter((pair) => pair.every(({ pid }) => !troupe.slept(pid)));
-  const short = occurrences.filter(({ subject }) => subject !== LONG);
-  if (stack.witness.keyedCount() !== short.length) {
-    doubled.push(`${stack.witness.keyedCount()} keyed effects of ${short.length} runs`);
-  }
+  const short = occurrences.filter(({ subject }) => subject !== LONG && subject !== SPLIT);
+  const keyed = [...stack.witness.keyed().keys()].filter((key) => !key.startsWith(SPLIT));
+  if (keyed.length !== short.length) doubled.push(`${keyed.length} keyed effects of ${short.length} runs`);
   const lock = await lockOf(stack);
   const entries = [...holdersOf(lock), ...waitersOf(lock)].map(({ slotKey }) => `the lock lists ${slotKey}`);
   const messages = await stack.messagesLeft();

@@ -1,7 +1,7 @@
 /**
  * `npm run chaos -- [--seed N] [--quick] [--runs N] [--seconds N] [--plant FAULT]`: the real functions in real processes over the
- * embedded services. Three dispatchers race on every slot of a job with a lock, of one without, and of one with 40 pieces
- * that continues 20 times; a fourth job is backfilled beside them. Workers, dispatchers and the watchdog are killed at
+ * embedded services. Three dispatchers race on every slot of a job with a lock, of one without, of one with 40 pieces
+ * that continues 20 times, and of one in 70 shards; a fifth job is backfilled beside them. Workers, dispatchers and the watchdog are killed at
  * random moments; proxies before DynamoDB and SQS drop calls, answers, delay and throttle.
  * Then all is left in peace, and the records are compared with what the world outside has seen. Ends with one JSON line;
  * exit 1 when a promise is broken, or when the kills hit too few running handlers to show anything. With `--plant`, a
@@ -19,20 +19,14 @@ import { holdersOf, waitersOf } from "../../lib/core/runs/lock.ts";
 import { schedulerInput } from "../../lib/core/runs/scheduler-event.ts";
 import { MINUTE_MS, SECOND_MS, shortIsoOf } from "../../lib/core/time.ts";
 import { seededRandom } from "../../lib/simulation/random.ts";
-import {
-  BACKFILLED,
-  type ChaosStack,
-  LOCKED,
-  LONG,
-  makeChaosStack,
-  occurrencesAt,
-  UNLOCKED,
-} from "./chaos-stack.ts";
-import { chaosVerdict, lockOf, openRuns, repeatedPieces } from "./chaos-verdict.ts";
+import { BACKFILLED, LOCKED, LONG, occurrencesAt, SPLIT, UNLOCKED } from "./chaos-jobs.ts";
+import { type ChaosStack, makeChaosStack } from "./chaos-stack.ts";
+import { chaosVerdict, lockOf, openRuns, repeatedEffects, repeatedPieces } from "./chaos-verdict.ts";
 import { PROXY_FAULTS } from "./fault-proxy.ts";
 import { chaosWith, faultNamed } from "./planted-chaos.ts";
 import type { Word } from "./role-process.ts";
 import { type Member, makeTroupe, type Troupe } from "./troupe.ts";
+import type { Execution } from "./witness.ts";
 
 const { values } = parseArgs({
   options: {
@@ -66,7 +60,7 @@ const told = (text: string): void => console.error(text);
 
 /** One delivery by Lambda: the same request id, whatever became of the last try. */
 const deliver = async (member: Member, slotMs: number, requestId: string): Promise<void> => {
-  const event = { ...schedulerInput([LOCKED, UNLOCKED, LONG]), scheduledTime: shortIsoOf(slotMs) };
+  const event = { ...schedulerInput([LOCKED, UNLOCKED, LONG, SPLIT]), scheduledTime: shortIsoOf(slotMs) };
   for (let tried = 0; tried < TRIES; tried++) {
     await member.ready();
     const child = member.child();
@@ -109,14 +103,20 @@ const deliverAll = async (stack: ChaosStack, troupe: Troupe, slots: readonly num
   }
 };
 
-/** Process ids of those that carry out a handler now, or did when they were killed. */
-const busyPids = (stack: ChaosStack): ReadonlySet<number> =>
+/** Process ids of those that carry out a handler now, or did when they were killed; or some part of a run in shards. */
+const busyPids = (
+  stack: ChaosStack,
+  isAt: (execution: Execution) => boolean = () => true,
+): ReadonlySet<number> =>
   new Set(
     stack.witness
       .executions()
-      .filter(({ ended }) => ended === undefined)
+      .filter((execution) => execution.ended === undefined && isAt(execution))
       .map(({ pid }) => pid),
   );
+
+/** What a run in shards does once, at its beginning or end: seldom enough that a kill must wait for it. */
+const isSeldom = ({ part }: Execution): boolean => part === "list" || part === "join";
 
 /** Those of the members that carry out a handler, as soon as there is one; undefined: there was none. */
 const busyOnes = async (
@@ -125,9 +125,12 @@ const busyOnes = async (
 ): Promise<readonly Member[] | undefined> => {
   const untilMs = Date.now() + LONGEST_AIM_MS;
   while (Date.now() < untilMs) {
-    const pids = busyPids(stack);
-    const busy = members().filter((member) => pids.has(member.child().pid ?? 0));
+    const among = (pids: ReadonlySet<number>) =>
+      members().filter((member) => pids.has(member.child().pid ?? 0));
+    const busy = among(busyPids(stack, isSeldom));
     if (busy.length > 0) return busy;
+    const others = among(busyPids(stack));
+    if (others.length > 0) return others;
     await pause(20);
   }
   return undefined;
@@ -228,6 +231,15 @@ const chaos = async (): Promise<void> => {
   const executions = stack.witness.executions();
   const interrupted = busyPids(stack);
   const hits = killed.filter((pid) => interrupted.has(pid));
+  const hitsAt = (isAt: (execution: Execution) => boolean): number => {
+    const pids = busyPids(stack, isAt);
+    return killed.filter((pid) => pids.has(pid)).length;
+  };
+  const killsInSplit = {
+    list: hitsAt(({ part }) => part === "list"),
+    shards: hitsAt((execution) => execution.job === SPLIT && !isSeldom(execution)),
+    join: hitsAt(({ part }) => part === "join"),
+  };
   const faults = Object.fromEntries(
     PROXY_FAULTS.map((kind) => [kind, stack.proxies.reduce((sum, { hits }) => sum + hits[kind], 0)]),
   );
@@ -245,9 +257,11 @@ const chaos = async (): Promise<void> => {
       runs: wanted.length,
       pieces: stack.witness.pieces().length,
       repeatedPieces: repeatedPieces(stack),
+      repeatedEffects: repeatedEffects(stack),
       executions: executions.length,
       kills: killed.length,
       killsThatHit: hits.length,
+      killsInSplit,
       calls: stack.proxies.reduce((sum, { calls }) => sum + calls(), 0),
       faults,
       lost: verdict.lost.length,

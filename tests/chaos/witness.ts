@@ -6,6 +6,8 @@ import type { AddressInfo } from "node:net";
 export interface Execution {
   readonly id: string;
   readonly runId: string;
+  /** Which part of a run in shards: `list`, a shard's key, or `join`; empty for a whole run. */
+  readonly part: string;
   readonly job: string;
   readonly attempt: number;
   readonly pid: number;
@@ -28,6 +30,7 @@ export const startWitness = async () => {
     const known = executions.get(id) ?? {
       id,
       runId: word("run"),
+      part: word("part"),
       job: word("job"),
       attempt: Number(word("attempt")),
       pid: Number(word("pid")),
@@ -54,11 +57,10 @@ export const startWitness = async () => {
     /** In the order in which they began. */
     executions: (): readonly Execution[] =>
       [...executions.values()].sort((left, right) => left.firstMs - right.firstMs),
-    /** Effects that the system acted on, one per key; and how often it was asked. */
-    keyedCount: (): number => keyed.size,
+    /** Effects that the system acted on, one per key, and how often it was asked for each. */
+    keyed: (): ReadonlyMap<string, number> => keyed,
     /** Keys of the pieces of work, as they were done. */
     pieces: (): readonly string[] => pieces,
-    askedCount: (): number => [...keyed.values()].reduce((sum, times) => sum + times, 0),
     close: (): void => {
       server.closeAllConnections();
       server.close();
