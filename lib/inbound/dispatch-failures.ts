@@ -6,7 +6,7 @@ import { BelfryError, InvalidInput } from "../core/errors.ts";
 import { isRecord } from "../core/json.ts";
 import type { SqsHandler } from "./sqs.ts";
 
-type FailureDeps = Pick<Deps, "table" | "queue" | "clock" | "random" | "journal" | "jobs">;
+type FailureDeps = Pick<Deps, "table" | "queue" | "clock" | "random" | "journal" | "jobs" | "timings">;
 
 /** A schedule's event, and the request that failed on it: its claims carry that as their owner. */
 interface Failed {

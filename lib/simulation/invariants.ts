@@ -27,8 +27,12 @@ export interface Verdict {
   readonly stuck: readonly string[];
 }
 
-/** Handlers whose process never slept, and that ran at one instant with more others than may be. */
-const tooManyAtOnce = (executions: readonly Execution[], most: number): readonly string[] => {
+/** Handlers whose process never slept, and that ran at one instant with more others than may be: of different runs, if so told. */
+const tooManyAtOnce = (
+  executions: readonly Execution[],
+  most: number,
+  of: (execution: Execution) => unknown = (execution) => execution,
+): readonly string[] => {
   const awake = executions
     .filter((execution) => !execution.slept())
     .sort((left, right) => left.startedAtMs - right.startedAtMs);
@@ -37,16 +41,12 @@ const tooManyAtOnce = (executions: readonly Execution[], most: number): readonly
   for (const execution of awake) {
     const isOn = ({ endedAtMs = Number.POSITIVE_INFINITY }: Execution) => endedAtMs > execution.startedAtMs;
     running = [...running, execution].filter(isOn);
-    if (running.length > most) broken.push(running.map(attemptText).join(" beside "));
+    if (new Set(running.map(of)).size > most) broken.push(running.map(attemptText).join(" beside "));
   }
   return broken;
 };
 
 const attemptText = (execution: Execution): string => `${workOf(execution)} attempt ${execution.attempt}`;
-
-/** Several shards of a run at once are one run. */
-const oneForEachRun = (executions: readonly Execution[]): readonly Execution[] =>
-  executions.filter(({ part }) => part?.kind !== "shard");
 
 interface Judged {
   readonly byHand: boolean;
@@ -138,8 +138,9 @@ const verdictOnJob = async (world: World, expected: Expected, byRun: ByRun): Pro
       ...verdicts.flatMap(({ doubled }) => doubled),
       ...series.wrong,
       ...tooManyAtOnce(
-        oneForEachRun(world.executions.filter(({ runId }) => readRunId(runId)?.subject === subject)),
+        world.executions.filter(({ runId }) => readRunId(runId)?.subject === subject),
         most,
+        ({ runId }) => runId,
       ),
     ],
     stuck: [

@@ -1,10 +1,12 @@
-import type { Occurrence } from "../core/identity.ts";
+import { type Occurrence, runIdOf } from "../core/identity.ts";
 import { bucketKey, slotKeyInSortKey, subjectInPartitionKey } from "../core/items.ts";
 import type { JobDefinition } from "../core/jobs/job.ts";
+import { isTerminal } from "../core/runs/run.ts";
 import { doneIn, failedSeatsIn, fanOutOf, phaseOf, type Seat, seatIn } from "../core/shards/fan-out.ts";
 import { bucketSize, bucketsOf, strideCount } from "../core/shards/shards.ts";
-import type { Item, Write } from "../core/write.ts";
+import type { Item, Key } from "../core/write.ts";
 import type { Table } from "../ports/table.ts";
+import { type Execution, workOf } from "./attempts.ts";
 
 const SEATS = 64;
 
@@ -50,8 +52,22 @@ const bucketViolations = (job: JobDefinition, before: Item | undefined, after: I
   return violations.filter((violation) => violation !== undefined);
 };
 
-/** Watches the writes on buckets, and that a run is joined after its last shard only. */
-export const shardProbe = (table: Table, jobs: readonly JobDefinition[]) => {
+/** Shards of the run that somebody is at work on, whose process never slept. */
+const atWork = (executions: readonly Execution[], occurrence: Occurrence): readonly Execution[] => {
+  const runId = runIdOf(occurrence);
+  return executions.filter(
+    (one) => one.runId === runId && one.part?.kind === "shard" && one.endedAtMs === undefined && !one.slept(),
+  );
+};
+
+const isOver = (run: Item | undefined): boolean => isTerminal(String(run?.["st"]));
+
+/** Watches the writes on buckets, and that a run is joined, or otherwise over, after its last shard only. */
+export const shardProbe = (
+  table: Table,
+  jobs: readonly JobDefinition[],
+  executions: readonly Execution[],
+) => {
   const openShards = async (occurrence: Occurrence, run: Item): Promise<number> => {
     const fan = fanOutOf(occurrence, run);
     if (fan === undefined) return 0;
@@ -65,17 +81,26 @@ export const shardProbe = (table: Table, jobs: readonly JobDefinition[]) => {
     return open;
   };
 
+  const runViolations = async (
+    key: Key,
+    before: Item | undefined,
+    after: Item,
+  ): Promise<readonly string[]> => {
+    const occurrence = { subject: subjectInPartitionKey(key.pk), slotKey: slotKeyInSortKey(key.sk) };
+    if (isOver(after) && !isOver(before)) {
+      return atWork(executions, occurrence).map((shard) => `${workOf(shard)} was at work when its run ended`);
+    }
+    if (phaseOf(after) !== "join" || phaseOf(before) === "join") return [];
+    const open = await openShards(occurrence, after);
+    return open === 0 ? [] : [`${key.sk}: joined before ${open} of its shards were over`];
+  };
+
   /** What the write of this key did wrong. */
-  return async (key: Write["key"], before: Item | undefined, after: Item): Promise<readonly string[]> => {
+  return async (key: Key, before: Item | undefined, after: Item): Promise<readonly string[]> => {
     if (key.sk === "B" && key.pk.startsWith("F#")) {
       const job = jobs.find(({ subject }) => key.pk.startsWith(`F#${subject}#`));
       return job === undefined ? [] : bucketViolations(job, before, after);
     }
-    if (!key.sk.startsWith("R#")) return [];
-    const isJoined = phaseOf(after) === "join" && phaseOf(before) !== "join";
-    if (!isJoined) return [];
-    const occurrence = { subject: subjectInPartitionKey(key.pk), slotKey: slotKeyInSortKey(key.sk) };
-    const open = await openShards(occurrence, after);
-    return open === 0 ? [] : [`${key.sk}: joined before ${open} of its shards were over`];
+    return key.sk.startsWith("R#") ? runViolations(key, before, after) : [];
   };
 };

@@ -1,7 +1,9 @@
 import type { JobDefinition } from "../core/jobs/job.ts";
 import { isTerminal } from "../core/runs/run.ts";
+import { endsAs } from "../core/shards/stop.ts";
 import type { Item, Write } from "../core/write.ts";
 import type { Table, WriteAnswer } from "../ports/table.ts";
+import type { Execution } from "./attempts.ts";
 import { keptViolation, pieceViolation } from "./kept-probe.ts";
 import { lockProbe } from "./lock-probe.ts";
 import { seriesViolation } from "./series-probe.ts";
@@ -17,7 +19,9 @@ const violationOf = (before: Item | undefined, after: Item): string | undefined 
   const retried = is === "queued" && Number(after["ep"]) === Number(before?.["ep"]) + 1;
   const mayLeave = retried && was !== "succeeded";
   if (was !== undefined && isTerminal(was) && is !== was && !mayLeave) return `${name}: ${was} became ${is}`;
-  if (was === "parked" && is !== was && !retried && is !== "cancelled") return `${name}: parked became ${is}`;
+  // One whose shards may be at work is cancelled in two steps.
+  const cancelled = (endsAs(after) ?? is) === "cancelled";
+  if (was === "parked" && is !== was && !retried && !cancelled) return `${name}: parked became ${is}`;
   if (Number(after["fence"] ?? 0) < Number(before?.["fence"] ?? 0)) return `${name}: the fence went back`;
   if (is === "succeeded" && was !== is && (was !== "running" || after["fence"] !== before?.["fence"])) {
     return `${name}: succeeded from ${was}, not by its holder`;
@@ -33,10 +37,14 @@ const limitsBroken = ({ retry }: JobDefinition, after: Item): string | undefined
 };
 
 /** Watches every write on a run and on its job's lock for what may never happen. */
-export const tableProbe = (table: Table, jobs: readonly JobDefinition[]) => {
+export const tableProbe = (
+  table: Table,
+  jobs: readonly JobDefinition[],
+  executions: readonly Execution[],
+) => {
   const violations: string[] = [];
   const judgeLock = lockProbe(table, jobs);
-  const judgeShards = shardProbe(table, jobs);
+  const judgeShards = shardProbe(table, jobs, executions);
   const judgeRun = (before: Item | undefined, after: Item): void => {
     const job = jobs.find(({ subject }) => after["pk"] === `J#${subject}`);
     const violation =

@@ -63,7 +63,8 @@ export const makeWorld = (options: WorldOptions) => {
   const universe: Universe = { time, random, work, ideal, faults: () => current, hits: new Map() };
   const stored: MemoryTable = memoryTable();
   const deployment = makeDeployment(options.jobs, automations, poolsOf(options));
-  const { violations, write } = tableProbe(observed(stored, seen), deployment.versions);
+  const executions: Execution[] = [];
+  const { violations, write } = tableProbe(observed(stored, seen), deployment.versions, executions);
   const queues = queuesOf(universe, options);
   const spawn = makeSpawn(universe, {
     table: { ...stored, write },
@@ -71,7 +72,6 @@ export const makeWorld = (options: WorldOptions) => {
     jobs: deployment.jobs,
     journal: options.journal ?? silent,
   });
-  const executions: Execution[] = [];
   const effects = sideEffects(stored);
   const workers = makeWorkers(universe, spawn, options.handlers, { executions, effects });
 

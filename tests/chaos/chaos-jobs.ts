@@ -134,7 +134,7 @@ const splitText = (witness: string): { readonly [option: string]: string } => {
   const effect = `
     await once("effect", async () => {
       await tell("effect", idempotencyKey("effect"));
-      await lasts(200);
+      await lasts(500);
     });`;
   return {
     shards: `async function* ({ runId, attempt, signal }) {
@@ -150,7 +150,7 @@ const splitText = (witness: string): { readonly [option: string]: string } => {
       ${part("shard.key", effect)}
     }`,
     join: `async ({ runId, attempt, signal, shards, once, idempotencyKey }) => {
-      ${part('"join"', `${effect} await lasts(400);`)}
+      ${part('"join"', effect)}
       return { id, ...shards };
     }`,
   };

@@ -115,8 +115,8 @@ const busyPids = (
       .map(({ pid }) => pid),
   );
 
-/** What a run in shards does once, at its beginning or end: seldom enough that a kill must wait for it. */
-const isSeldom = ({ part }: Execution): boolean => part === "list" || part === "join";
+/** Runs in shards are few, and their lists and hooks short: a kill that waits takes one of them, if there is one. */
+const isSplit = ({ job }: Execution): boolean => job === SPLIT;
 
 /** Those of the members that carry out a handler, as soon as there is one; undefined: there was none. */
 const busyOnes = async (
@@ -127,10 +127,8 @@ const busyOnes = async (
   while (Date.now() < untilMs) {
     const among = (pids: ReadonlySet<number>) =>
       members().filter((member) => pids.has(member.child().pid ?? 0));
-    const busy = among(busyPids(stack, isSeldom));
-    if (busy.length > 0) return busy;
-    const others = among(busyPids(stack));
-    if (others.length > 0) return others;
+    const [first, any] = [among(busyPids(stack, isSplit)), among(busyPids(stack))];
+    if (any.length > 0) return first.length > 0 ? first : any;
     await pause(20);
   }
   return undefined;
@@ -237,7 +235,7 @@ const chaos = async (): Promise<void> => {
   };
   const killsInSplit = {
     list: hitsAt(({ part }) => part === "list"),
-    shards: hitsAt((execution) => execution.job === SPLIT && !isSeldom(execution)),
+    shards: hitsAt((execution) => isSplit(execution) && !["list", "join"].includes(execution.part)),
     join: hitsAt(({ part }) => part === "join"),
   };
   const faults = Object.fromEntries(

@@ -45,6 +45,22 @@ test.each([
   },
 );
 
+test("a run that is cancelled while its shards are listed, sent or at work has none at work when it ends, and is done by a retry", {
+  timeout: 300_000,
+}, async () => {
+  const states: unknown[] = [];
+  for (let seed = 1; seed <= 16; seed++) {
+    const faults = { ...EVERY_FAULT, kill: 0.1, "very-late-event": 0, "dropped-event": 0 };
+    const overlap = seed % 2 === 0 ? "skip" : "allow";
+    const story = await playShards(seed, faults, { overlap, count: 60, cancelAfterMs: seed * 5_000 });
+    expect({ seed, ...story.verdict }).toEqual({ seed, ...CLEAN });
+    states.push(story.run?.["ep"]);
+    expect({ seed, ...effectsOf(story) }).toEqual({ seed, shards: 60, joins: 1 });
+  }
+  // Where nobody could cancel it any more there was nothing to retry.
+  expect(states.filter((epoch) => epoch === 2).length).toBeGreaterThan(5);
+});
+
 test("at most as many shards are at work as may be in flight", async () => {
   const { world, run } = await playShards(3, {}, { overlap: "allow", count: COUNT, maxInFlight: 3 });
   expect(run).toMatchObject({ st: "succeeded" });

@@ -76,8 +76,14 @@ export const playShards = async (
   {
     overlap,
     count,
+    cancelAfterMs,
     ...shards
-  }: { readonly overlap: Overlap; readonly count: number } & Partial<ShardsDefinition>,
+  }: {
+    readonly overlap: Overlap;
+    readonly count: number;
+    /** Somebody cancels the run, so long after its slot; and retries it an hour later. */
+    readonly cancelAfterMs?: number;
+  } & Partial<ShardsDefinition>,
 ): Promise<ShardStory> => {
   const job = definition({
     name: "wide",
@@ -92,6 +98,13 @@ export const playShards = async (
   const world = makeWorld({ seed, startMs, jobs: [job], faults, watchdog: true, handlers, workers: 8 });
   world.start();
   world.schedule(job, SLOT_MS);
+  if (cancelAfterMs !== undefined) {
+    const pointed = { job, occurrence: { subject: job.subject, slotKey: slotKeyOf(SLOT_MS) } };
+    world.cancel(pointed, SLOT_MS + cancelAfterMs);
+    world.retry(pointed, SLOT_MS + cancelAfterMs + HOUR_MS);
+    // The first may have met a fault.
+    world.retry(pointed, SLOT_MS + 9 * HOUR_MS);
+  }
   await world.time.playUntil(SLOT_MS + 8 * HOUR_MS);
   world.endFaults();
   await world.time.playUntil(SLOT_MS + 16 * HOUR_MS);

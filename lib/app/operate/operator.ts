@@ -7,13 +7,14 @@ import { type Holder, holdersOf, type Waiter, waitersOf } from "../../core/runs/
 import { askToStop, dismiss, markCancelled, reopen } from "../../core/runs/marks.ts";
 import { isTrigger } from "../../core/runs/message.ts";
 import { isTerminal } from "../../core/runs/run.ts";
-import { fanOutOf, forSomeShards } from "../../core/shards/fan-out.ts";
+import { fanOutOf, forSomeShards, mayHaveShards } from "../../core/shards/fan-out.ts";
+import { putOffEnd } from "../../core/shards/stop.ts";
 import { type Item, remove, set } from "../../core/write.ts";
 import type { Deps } from "../deps.ts";
 import { claimAndSend } from "../path/claims.ts";
-import { isLocked, mustFitInLine, release } from "../path/lock-keeper.ts";
+import { type Entry, isLocked, mustFitInLine, release } from "../path/lock-keeper.ts";
 import { chosenShards } from "../shards/retry-shards.ts";
-import { cancelOpenShards } from "../shards/stop-shards.ts";
+import { cancelOpenShards, type Stop, stopShards } from "../shards/stop-shards.ts";
 import { controlKey } from "../subjects.ts";
 import { lookAt, noteAsk } from "../watchdog/looks.ts";
 import { mutedUntilMs, muteEntry, pausedBy, pauseEntry, skipEntry } from "./control.ts";
@@ -104,7 +105,8 @@ export const retryRun = async (
 export type CancelOutcome = "cancelled" | "stopping";
 
 /**
- * Ends a run that is not over. A running one is asked to stop: its holder sees that at its next renewal.
+ * Ends a run that is not over. A running one is asked to stop: its holder, or those of its shards, see that at their next
+ * renewal.
  * @throws Conflict when it is over, InvalidInput when there is no such run
  */
 export const cancelRun = async (
@@ -119,10 +121,8 @@ export const cancelRun = async (
   if (run?.["st"] === undefined) await mustBeClaimed(deps, job, occurrence);
   if (run?.["st"] === "running") {
     const asked = await deps.table.write(askToStop(occurrence, epoch, nowMs));
-    if (await cancelOpenShards(deps, { occurrence, run: asked.item }, reason)) {
-      if (isLocked(job)) await release(deps, { job, occurrence, epoch });
-      return "cancelled";
-    }
+    const stop = await cancelOpenShards(deps, { occurrence, run: asked.item }, reason);
+    if (stop !== undefined) return afterStop(deps, { job, occurrence, epoch }, stop);
     if (asked.written || asked.item?.["st"] === "running") return "stopping";
   }
   const token = deps.random.token();
@@ -137,11 +137,24 @@ export const cancelRun = async (
     locked: isLocked(job),
     parkedToo: true,
   } as const;
-  const answer = await deps.table.write(markCancelled(mark));
+  const isPutOff = mayHaveShards(job, run);
+  const answer = await deps.table.write(isPutOff ? putOffEnd(markCancelled(mark)) : markCancelled(mark));
   if (!answer.written && answer.item?.["own"] !== token) {
     throw refused(occurrence, String(answer.item?.["st"]), "it cannot be cancelled any more");
   }
-  if (isLocked(job)) await release(deps, { job, occurrence, epoch });
+  const entry = { job, occurrence, epoch };
+  if (isPutOff) return afterStop(deps, entry, await stopShards(deps, { occurrence, run: answer.item }));
+  if (isLocked(job)) await release(deps, entry);
+  return "cancelled";
+};
+
+/** The lock stays with a run whose shards are at work; the watchdog ends it. */
+const afterStop = async (deps: OperatorDeps, entry: Entry, stop: Stop): Promise<CancelOutcome> => {
+  if (stop.kind === "stopping") {
+    await lookAt(deps, entry.occurrence, { atMs: stop.quietAtMs });
+    return "stopping";
+  }
+  if (isLocked(entry.job)) await release(deps, entry);
   return "cancelled";
 };
 

@@ -9,11 +9,13 @@ import {
   takeOverAndRun,
   triesWith,
 } from "../../core/runs/transitions.ts";
-import { phaseOf } from "../../core/shards/fan-out.ts";
+import { isUnheld, mayHaveShards } from "../../core/shards/fan-out.ts";
+import { putOffEnd } from "../../core/shards/stop.ts";
 import { MINUTE_MS } from "../../core/time.ts";
 import type { Item } from "../../core/write.ts";
 import type { Settlement } from "../../ports/run-queue.ts";
 import { joinIfFull } from "../shards/join.ts";
+import { leaveStopping } from "../shards/leave-stopping.ts";
 import { isLocked, listedInLock, release } from "./lock-keeper.ts";
 import { fitsInline } from "./side.ts";
 import { tellEnd } from "./tell-end.ts";
@@ -98,8 +100,8 @@ const refused = async (
 
 const meetRunning = async (deps: WorkDeps, visit: Visit, item: Item): Promise<Beginning | "again"> => {
   const { leaseMs, clockBoundMs } = deps.timings;
-  if (phaseOf(item) === "shards") {
-    // Nobody holds it: its shards are on their way, or over.
+  if (isUnheld(item)) {
+    // Its shards are on their way, or over.
     await joinIfFull(deps, visit, item);
     return settled(DELETE);
   }
@@ -150,9 +152,12 @@ const takeOver = async (deps: WorkDeps, visit: Visit, item: Item): Promise<Begin
   };
   const end = endOfLostRun(job, item, crashes + 1);
   if (end !== undefined) {
-    const answer = await deps.table.write(takeOverAndEnd(wanted, { ...end, error: LOST }));
+    const isPutOff = end.state !== "parked" && mayHaveShards(job, item);
+    const write = takeOverAndEnd(wanted, { ...end, error: LOST });
+    const answer = await deps.table.write(isPutOff ? putOffEnd(write) : write);
     if (!answer.written && answer.item?.["own"] !== token) return "again";
     tellEnd(deps, visit, end);
+    if (isPutOff) return settled(await leaveStopping(deps, visit, answer.item));
     return settled(end.state === "parked" ? DELETE : await leave(deps, visit));
   }
   const leaseUntilMs = nowMs + deps.timings.leaseMs;

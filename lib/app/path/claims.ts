@@ -16,10 +16,11 @@ import {
 import { askToStop, markAbsent, markCancelled } from "../../core/runs/marks.ts";
 import type { Trigger } from "../../core/runs/message.ts";
 import { claim, countDuplicate, hasRoomForDuplicate } from "../../core/runs/transitions.ts";
-import { phaseOf } from "../../core/shards/fan-out.ts";
+import { isUnheld, mayHaveShards } from "../../core/shards/fan-out.ts";
+import { putOffEnd } from "../../core/shards/stop.ts";
 import type { Item } from "../../core/write.ts";
 import type { Deps } from "../deps.ts";
-import { cancelOpenShards } from "../shards/stop-shards.ts";
+import { cancelOpenShards, stopShards } from "../shards/stop-shards.ts";
 import {
   catchesUpInLine,
   isLocked,
@@ -63,7 +64,7 @@ export const classOf = ({ job, trigger, epoch }: Pick<Ask, "job" | "trigger" | "
   return trigger === "backfill" || (trigger === "watchdog" && catchesUpInLine(job)) ? 2 : 0;
 };
 
-export type ClaimDeps = LockDeps & Pick<Deps, "journal">;
+export type ClaimDeps = LockDeps & Pick<Deps, "journal" | "timings">;
 
 /** One claim that the lock refused. */
 interface Refusal {
@@ -245,24 +246,28 @@ const replaceHolder = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> =
   const nowMs = deps.clock.nowMs();
   const asked = await deps.table.write(askToStop(occurrence, holder.epoch, nowMs));
   const state = asked.item?.["st"];
-  // Nobody holds it who could be asked. Over now, or on its way to its end: the next look sees which.
-  if (phaseOf(asked.item) === "shards") {
-    await cancelOpenShards(deps, { occurrence, run: asked.item }, "replaced");
-    return AGAIN;
+  // Nobody holds it who could be asked.
+  if (state === "running" && isUnheld(asked.item)) {
+    const stop = await cancelOpenShards(deps, { occurrence, run: asked.item }, "replaced");
+    return stop?.kind === "stopping" ? join(deps, refusal) : AGAIN;
   }
   if (asked.written || state === "parked" || state === "running") return join(deps, refusal);
-  await deps.table.write(
-    markCancelled({
-      occurrence,
-      epoch: holder.epoch,
-      token,
-      nowMs,
-      trigger: "schedule",
-      reason: "replaced",
-      locked: true,
-      parkedToo: false,
-    }),
-  );
+  const mark = markCancelled({
+    occurrence,
+    epoch: holder.epoch,
+    token,
+    nowMs,
+    trigger: "schedule",
+    reason: "replaced",
+    locked: true,
+    parkedToo: false,
+  });
+  if (mayHaveShards(ask.job, asked.item)) {
+    const { written, item } = await deps.table.write(putOffEnd(mark));
+    const stop = written ? await stopShards(deps, { occurrence, run: item }) : undefined;
+    return stop?.kind === "stopping" ? join(deps, refusal) : AGAIN;
+  }
+  await deps.table.write(mark);
   // Over now, or started meanwhile: the next look releases it, or asks it to stop.
   return AGAIN;
 };

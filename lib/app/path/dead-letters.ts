@@ -6,11 +6,13 @@ import { markDead, markNeverStarted } from "../../core/runs/marks.ts";
 import { dueMsOf, parseMessage, type RunMessage, type ShardMessage } from "../../core/runs/message.ts";
 import { isTerminal } from "../../core/runs/run.ts";
 import type { ShortError } from "../../core/runs/transitions.ts";
-import { phaseOf } from "../../core/shards/fan-out.ts";
+import { isUnheld, mayHaveShards } from "../../core/shards/fan-out.ts";
+import { putOffEnd } from "../../core/shards/stop.ts";
 import { type Item, set } from "../../core/write.ts";
 import type { Settlement } from "../../ports/run-queue.ts";
 import type { Deps } from "../deps.ts";
 import { meetShard } from "../shards/shard.ts";
+import { stopShards } from "../shards/stop-shards.ts";
 import { jobOfSubject } from "../subjects.ts";
 import { lookAt } from "../watchdog/looks.ts";
 import { isLocked, release } from "./lock-keeper.ts";
@@ -86,7 +88,7 @@ export const judgeDeadLetter = async (deps: DeadLetterDeps, message: RunMessage)
   if (state === "parked") return DELETE;
   if (message.shard !== undefined) return judgeShard(deps, letter, message.shard);
   // Its shards are on their way, and the last of them asks for the run again.
-  if (phaseOf(run) === "shards") return DELETE;
+  if (isUnheld(run)) return DELETE;
   if (run?.["fence"] === undefined) return judgeNeverStarted(deps, letter);
   const { clockBoundMs } = deps.timings;
   const live = state === "running" && Number(run["leaseUntilMs"]) + clockBoundMs >= deps.clock.nowMs();
@@ -144,23 +146,28 @@ const usedUp = ({ retry }: JobDefinition, run: Item): boolean => {
 const LOST: ShortError = { name: "WorkerLost", message: "no worker could end this run" };
 
 const end = async (deps: DeadLetterDeps, letter: Letter): Promise<Settlement> => {
-  const { job, occurrence, message } = letter;
+  const { job, occurrence, message, run } = letter;
   const token = deps.random.token();
   const state = job.onUnknown === "park" ? "parked" : "dead";
   const reason = "its message came back too often";
-  const answer = await deps.table.write(
-    markDead({
-      occurrence,
-      epoch: message.epoch,
-      token,
-      nowMs: deps.clock.nowMs(),
-      clockBoundMs: deps.timings.clockBoundMs,
-      state,
-      reason,
-      error: LOST,
-    }),
-  );
+  const mark = markDead({
+    occurrence,
+    epoch: message.epoch,
+    token,
+    nowMs: deps.clock.nowMs(),
+    clockBoundMs: deps.timings.clockBoundMs,
+    state,
+    reason,
+    error: LOST,
+  });
+  const isPutOff = state === "dead" && mayHaveShards(job, run);
+  const answer = await deps.table.write(isPutOff ? putOffEnd(mark) : mark);
   if (!answer.written && answer.item?.["own"] !== token) return { kind: "return" };
   tellEnd(deps, letter, { state, reason });
+  const stop = isPutOff ? await stopShards(deps, { occurrence, run: answer.item }) : undefined;
+  if (stop?.kind === "stopping") {
+    await lookAt(deps, occurrence, { atMs: stop.quietAtMs });
+    return DELETE;
+  }
   return state === "parked" ? DELETE : drop(deps, letter);
 };

@@ -12,7 +12,7 @@ import { type Subject, subjectNamed } from "../subjects.ts";
 import { type ClaimOutcome, claimAndSend } from "./claims.ts";
 import { isLocked, listedInLock } from "./lock-keeper.ts";
 
-type DispatchDeps = Pick<Deps, "table" | "queue" | "clock" | "random" | "journal" | "jobs">;
+type DispatchDeps = Pick<Deps, "table" | "queue" | "clock" | "random" | "journal" | "jobs" | "timings">;
 
 export type DispatchOutcome = ClaimOutcome | "expired" | "off-schedule";
 

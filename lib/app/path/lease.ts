@@ -1,6 +1,6 @@
 import type { Progress } from "../../core/runs/kept.ts";
 import { stopMarginMs } from "../../core/settings.ts";
-import type { Write } from "../../core/write.ts";
+import type { Item, Write } from "../../core/write.ts";
 import type { RunningAttempt } from "../../ports/attempts.ts";
 import type { WorkDeps } from "./visit.ts";
 
@@ -17,7 +17,7 @@ export interface KeptLease {
 
 /**
  * T4: renews the lease at half time while the handler runs. Without an answer the old end stands, and shortly before
- * it the handler is stopped: whoever takes over must find it gone. Refused, the lease is lost at once.
+ * it the handler is stopped: whoever takes over must find it gone. Refused, the lease is lost at once, or ends as it is.
  */
 export const keepLease = (
   { table, clock, timers, timings }: WorkDeps,
@@ -26,6 +26,8 @@ export const keepLease = (
     renew(leaseUntilMs: number, progress: Progress | undefined): Write;
     readonly running: RunningAttempt;
     readonly untilMs: number;
+    /** Of a renewal that was refused: the lease is still ours, and will not be lengthened, for the run is to stop. */
+    isStopped?(item: Item | undefined): boolean;
     /** Somebody asked the run to stop before this attempt began. */
     readonly askedToStop: boolean;
     /** What the handler said last of its progress: it costs no write of its own. */
@@ -48,6 +50,8 @@ export const keepLease = (
     if (!cancelled) held.running.stop("cancelled");
     cancelled = true;
   };
+  const refused = (item: Item | undefined): void =>
+    held.isStopped?.(item) ? cancel() : lose("the lease was lost");
   const renewOnce = async (): Promise<void> => {
     if (over) return;
     const wantedMs = clock.nowMs() + timings.leaseMs;
@@ -56,7 +60,7 @@ export const keepLease = (
       return undefined;
     });
     if (over) return;
-    if (answer?.written === false) return lose("the lease was lost");
+    if (answer?.written === false) return refused(answer.item);
     if (answer !== undefined) {
       untilMs = wantedMs;
       guard.cancel();

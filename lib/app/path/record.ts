@@ -14,12 +14,14 @@ import {
   snooze,
   triesWith,
 } from "../../core/runs/transitions.ts";
+import { putOffEnd } from "../../core/shards/stop.ts";
 import { SECOND_MS } from "../../core/time.ts";
 import type { Item, Value } from "../../core/write.ts";
 import type { AttemptEnd, ErrorFacts } from "../../ports/attempts.ts";
 import type { Settlement } from "../../ports/run-queue.ts";
 import type { WriteAnswer } from "../../ports/table.ts";
 import { runOfSeriesEnded } from "../series/series.ts";
+import { leaveStopping } from "../shards/leave-stopping.ts";
 import type { Kept } from "./kept.ts";
 import { repeated } from "./repeated.ts";
 import { fitsInline, storeAside } from "./side.ts";
@@ -45,6 +47,8 @@ export interface Ended {
   readonly kept: Pick<Kept, "saveState">;
   /** What the handler said last. */
   readonly progress?: Progress;
+  /** Shards of the run may be at work: it must not end before they have. */
+  readonly inShards?: boolean;
 }
 
 /** Writes the end of the attempt, then says what becomes of the message. */
@@ -227,12 +231,15 @@ export const close = async (
   ended: Ended,
   end: Omit<Finish, "nowMs" | "tries">,
 ): Promise<Settlement> => {
-  const { visit, holding, endedAtMs } = ended;
+  const { visit, holding, endedAtMs, inShards = false } = ended;
   const tries = triesOf(ended, end.error?.message);
   const last = { ...end, ...progressOf(ended), nowMs: endedAtMs, tries };
-  const answer = await repeated(() => deps.table.write(finish(holding, last)));
-  if (!tookEffect(ended, answer, end.state)) return stale(deps, ended);
+  const ending = finish(holding, last);
+  const [write, after] = inShards ? [putOffEnd(ending), "running"] : [ending, end.state];
+  const answer = await repeated(() => deps.table.write(write));
+  if (!tookEffect(ended, answer, after)) return stale(deps, ended);
   journalEnd(deps, ended, end);
+  if (inShards) return leaveStopping(deps, visit, answer.item);
   const settlement = await leave(deps, visit);
   if (answer.item?.["series"] !== undefined) await runOfSeriesEnded(deps, visit.job, answer.item);
   return settlement;

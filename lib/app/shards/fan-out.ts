@@ -41,7 +41,6 @@ import { joinIfFull, repeatSteps, type SeenBucket } from "./join.ts";
 import { type Sender, sendChosen, sendShards } from "./send-shards.ts";
 import { type NumberedShard, readStride, storeStride } from "./shard-pages.ts";
 import { openStrides, readBuckets, type SeenShard, shardsIn, shardsToSend } from "./shard-state.ts";
-import { stopShards } from "./stop-shards.ts";
 
 /** Is the attempt one of a run that has shards? A deploy may have changed the job since they were listed. */
 export const hasShards = ({ job }: Pick<Visit, "job">, { item }: Pick<Lease, "item">): boolean =>
@@ -278,15 +277,12 @@ const forgive = async (
 /** Everything is sent: the lease ends. Else the attempt ended like any other. */
 const recordPlan = async (deps: WorkDeps, ended: Ended): Promise<Settlement> => {
   const { visit, end, holding } = ended;
-  if (end.kind !== "returned") {
-    if (ended.cancelled) await stopSent(deps, ended);
-    return record(deps, ended);
-  }
+  if (end.kind !== "returned") return record(deps, { ...ended, inShards: await isListed(deps, visit) });
   const opened = { ...ended, end: { kind: "returned" } } as const;
   const answer = await repeated(() => deps.table.write(openShards(holding, { tries: triesOf(opened) })));
   if (askedToStop(ended, answer)) {
-    await stopSent(deps, ended);
-    return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: false });
+    const stopped = { ...ended, inShards: true };
+    return close(deps, stopped, { state: "cancelled", reason: "cancelled", failed: false });
   }
   if (!tookEffect(ended, answer, "running") || phaseOf(answer.item) !== "shards") return stale(deps, ended);
   journalEnd(deps, ended, { state: "running" });
@@ -294,12 +290,9 @@ const recordPlan = async (deps: WorkDeps, ended: Ended): Promise<Settlement> => 
   return DELETE;
 };
 
-/** What was sent before somebody asked the run to stop must not start. */
-const stopSent = async (deps: WorkDeps, { visit }: Ended): Promise<void> => {
-  const { occurrence } = visit;
-  const run = await deps.table.get(runKey(occurrence), { consistent: true });
-  await stopShards(deps, occurrence, run);
-};
+/** Without a list nothing can have been sent. */
+const isListed = async ({ table }: WorkDeps, { occurrence }: Visit): Promise<boolean> =>
+  fanOutOf(occurrence, await table.get(runKey(occurrence), { consistent: true })) !== undefined;
 
 /** The run's end: by its tolerance, then by the job's own hook, if it has one. */
 const join = (deps: WorkDeps, visit: Visit, lease: Lease): Promise<Settlement> => {

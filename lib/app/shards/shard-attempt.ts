@@ -15,6 +15,7 @@ import {
   type ShardHolding,
   seatIn,
 } from "../../core/shards/fan-out.ts";
+import { isStopped } from "../../core/shards/stop.ts";
 import type { AttemptEnd, ErrorFacts } from "../../ports/attempts.ts";
 import type { Settlement } from "../../ports/run-queue.ts";
 import type { WriteAnswer } from "../../ports/table.ts";
@@ -58,13 +59,15 @@ export const runShard = async (deps: WorkDeps, visit: ShardVisit, lease: ShardLe
     renew: (leaseUntilMs) => renewShard(holding, leaseUntilMs),
     running,
     untilMs: lease.untilMs,
+    isStopped: (bucket) => seatIn(bucket, at.place.seat)?.owner === token && isStopped(bucket, message.epoch),
     askedToStop: false,
     progress: () => undefined,
   });
   const end = await running.ended;
   keeper.stop();
   if (keeper.lost()) return afterLostLease(deps, visit, keeper.why());
-  return record(deps, { ...ended, end, endedAtMs: deps.clock.nowMs() });
+  const done = { ...ended, end, endedAtMs: deps.clock.nowMs() };
+  return keeper.cancelled() && end.kind === "stopped" ? leaveSeat(deps, done) : record(deps, done);
 };
 
 /** The run's own input, which each of its shards gets. Undefined = it had one, and that is gone. */
@@ -125,6 +128,15 @@ const succeed = async (deps: WorkDeps, ended: EndedShard): Promise<Settlement> =
   if (!answer.written && !doneIn(answer.item).has(seatOf(ended))) return stale(deps, ended);
   journalEnd(deps, ended, "succeeded");
   return leaveShard(deps, ended.visit, answer.item);
+};
+
+/** Its run is to stop, and so was told to the handler: neither a failure nor a crash. A retry of the run has it again. */
+const leaveSeat = async (deps: WorkDeps, ended: EndedShard): Promise<Settlement> => {
+  const next = { ...ended.lease.seat, dueAtMs: undefined };
+  const answer = await repeated(() => deps.table.write(putOffShard(ended.holding, next)));
+  if (!isPutOff(ended, answer, next)) return stale(deps, ended);
+  journalEnd(deps, ended, "cancelled");
+  return DELETE;
 };
 
 type Failure = Extract<AttemptEnd, { readonly error: ErrorFacts }>;

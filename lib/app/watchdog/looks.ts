@@ -11,8 +11,9 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../core/time.ts";
 import { type Item, set, type Value } from "../../core/write.ts";
 import type { Deps } from "../deps.ts";
 import { claimAndSend } from "../path/claims.ts";
-import { isLocked } from "../path/lock-keeper.ts";
+import { isLocked, release } from "../path/lock-keeper.ts";
 import { mendShards } from "../shards/mend-shards.ts";
+import { stopShards } from "../shards/stop-shards.ts";
 
 type LookDeps = Pick<Deps, "table" | "queue" | "clock" | "timers" | "random" | "journal" | "timings">;
 
@@ -99,6 +100,7 @@ export const look = async (deps: LookDeps, open: OpenRun): Promise<boolean> => {
   // Also of a job that allows overlap: what was claimed before a deploy changed that is in its lock, and nowhere else.
   if (state === undefined) return lookAtLocked(deps, open);
   if (state === "running" && phaseOf(open.run) === "shards") await lookAtShards(deps, open);
+  else if (state === "running" && phaseOf(open.run) === "stop") await lookAtStopping(deps, open);
   else if (state === "running") await lookAtRunning(deps, open);
   else if (state === "waiting") await lookAtWaiting(deps, open);
   else if (isLocked(open.job)) await lookAtLocked(deps, open);
@@ -110,6 +112,16 @@ const lookAtShards = async (deps: LookDeps, open: OpenRun): Promise<void> => {
   const { leaseMs, clockBoundMs } = deps.timings;
   await mendShards(deps, open);
   await lookAgain(deps, open, deps.clock.nowMs() + leaseMs + clockBoundMs);
+};
+
+/** The last look finds it over, and judges its end. */
+const lookAtStopping = async (deps: LookDeps, open: OpenRun): Promise<void> => {
+  const { job, occurrence, run } = open;
+  const stop = await stopShards(deps, { occurrence, run });
+  if (stop.kind === "ended" && isLocked(job)) {
+    await release(deps, { job, occurrence, epoch: Number(run?.["ep"]) });
+  }
+  await lookAgain(deps, open, stop.kind === "ended" ? deps.clock.nowMs() : stop.quietAtMs);
 };
 
 const lookAtQueued = async (deps: LookDeps, open: OpenRun): Promise<void> => {

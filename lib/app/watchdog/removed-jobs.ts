@@ -4,10 +4,11 @@ import { automationKey, definitionKey, lockKey } from "../../core/items.ts";
 import { holdersOf, releaseHolder, removeWaiter, waitersOf } from "../../core/runs/lock.ts";
 import { markCancelled, markDead } from "../../core/runs/marks.ts";
 import { isTerminal } from "../../core/runs/run.ts";
-import { phaseOf } from "../../core/shards/fan-out.ts";
+import { isUnheld, mayHaveShards } from "../../core/shards/fan-out.ts";
+import { putOffEnd } from "../../core/shards/stop.ts";
 import type { Item, Write } from "../../core/write.ts";
 import type { Deps } from "../deps.ts";
-import { cancelOpenShards } from "../shards/stop-shards.ts";
+import { cancelOpenShards, stopShards } from "../shards/stop-shards.ts";
 import { lookAt } from "./looks.ts";
 
 type RemovedDeps = Pick<Deps, "table" | "clock" | "random" | "journal" | "timings">;
@@ -68,7 +69,7 @@ const waitBeforeEndMs = ({ clock, timings }: RemovedDeps, { run, definition }: O
   const nowMs = clock.nowMs();
   const removedAtMs = Number(definition?.["removedAtMs"] ?? nowMs);
   if (nowMs < removedAtMs + timings.firstLookMs) return timings.firstLookMs;
-  if (run?.["st"] !== "running" || phaseOf(run) === "shards") return 0;
+  if (run?.["st"] !== "running" || isUnheld(run)) return 0;
   const leaseOverMs = Number(run["leaseUntilMs"]) + timings.clockBoundMs;
   return leaseOverMs < nowMs ? 0 : leaseOverMs - nowMs + timings.leaseMs / 2;
 };
@@ -83,10 +84,11 @@ const end = async (
   deps: RemovedDeps,
   { occurrence, run, definition }: Orphan,
 ): Promise<"cancelled" | "parked" | "refused"> => {
-  if (phaseOf(run) === "shards") {
-    return (await cancelOpenShards(deps, { occurrence, run }, REASON)) ? "cancelled" : "refused";
-  }
   const lost = run?.["st"] === "running";
+  if (lost && isUnheld(run)) {
+    const stop = await cancelOpenShards(deps, { occurrence, run }, REASON);
+    return stop?.kind === "ended" ? "cancelled" : "refused";
+  }
   const state = lost && isParking(definition) ? "parked" : "cancelled";
   const trigger = isManualKey(occurrence.slotKey) ? "manual" : "schedule";
   const mark = {
@@ -96,12 +98,13 @@ const end = async (
     nowMs: deps.clock.nowMs(),
     reason: REASON,
   };
-  const answer = await deps.table.write(
-    lost
-      ? markDead({ ...mark, state, clockBoundMs: deps.timings.clockBoundMs, error: REMOVED })
-      : markCancelled({ ...mark, trigger, locked: run?.["st"] === undefined, parkedToo: false }),
-  );
+  const write = lost
+    ? markDead({ ...mark, state, clockBoundMs: deps.timings.clockBoundMs, error: REMOVED })
+    : markCancelled({ ...mark, trigger, locked: run?.["st"] === undefined, parkedToo: false });
+  const isPutOff = state === "cancelled" && mayHaveShards({}, run);
+  const answer = await deps.table.write(isPutOff ? putOffEnd(write) : write);
   if (!answer.written) return "refused";
   deps.journal.notice("warn", "unknown-job", { runId: runIdOf(occurrence), state, reason: REASON });
-  return state;
+  const stop = isPutOff ? await stopShards(deps, { occurrence, run: answer.item }) : undefined;
+  return stop?.kind === "stopping" ? "refused" : state;
 };

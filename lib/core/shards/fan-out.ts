@@ -1,6 +1,5 @@
 import type { Occurrence } from "../identity.ts";
 import { bucketKey, expiresAtS, runKey, strideKey } from "../items.ts";
-import { listedAsBad } from "../runs/run-attributes.ts";
 import {
   absent,
   addMembers,
@@ -13,7 +12,6 @@ import {
   deleteMembers,
   equals,
   type Item,
-  increment,
   isMap,
   lessThan,
   not,
@@ -27,16 +25,26 @@ import { bucketCount, bucketSize, type ShardCounts, type ShardPlace, strideCount
 
 /**
  * A run that has many shards. RUN goes through phases (`ph`): its shards are listed, sent, carried out (`shards`, in
- * which nobody holds a lease on RUN), and joined. A retry begins anew, with the list that is there (`again`). Each shard
- * is counted in its BUCKET; a bucket whose shards are all over in its STRIDE; a full stride in RUN.
+ * which nobody holds a lease on RUN), and joined. A retry begins anew, with the list that is there (`again`); a run that
+ * is to end while shards are on their way stops them first (`stop`). Each shard is counted in its BUCKET; a bucket whose shards are all over in its STRIDE; a full stride in RUN.
  */
-export type Phase = "list" | "send" | "again" | "shards" | "join";
+export type Phase = "list" | "send" | "again" | "shards" | "join" | "stop";
 
 export const phaseOf = (run: Item | undefined): Phase => {
   const phase = run?.["ph"];
-  if (phase === "send" || phase === "shards" || phase === "join") return phase;
+  if (phase === "send" || phase === "shards" || phase === "join" || phase === "stop") return phase;
   return run?.["plan"] === undefined ? "list" : "again";
 };
+
+/** Running, and nobody holds it: its shards are on their way, or being stopped. */
+export const isUnheld = (run: Item | undefined): boolean =>
+  run?.["st"] === "running" && ["shards", "stop"].includes(phaseOf(run));
+
+/** May shards of the run be at work, or on their way? Of a run that has been started. */
+export const mayHaveShards = ({ shards }: { readonly shards?: unknown }, run: Item | undefined): boolean =>
+  run?.["fence"] !== undefined &&
+  (shards !== undefined || run["plan"] !== undefined) &&
+  phaseOf(run) !== "join";
 
 /** The shards of one run, as one list of them. `plan` is the fence of the attempt that made the list. */
 export interface FanOut {
@@ -167,24 +175,6 @@ export const queueJoin = (occurrence: Occurrence, epoch: number, nowMs: number):
   key: runKey(occurrence),
   condition: all(equals("ep", epoch), equals("st", "running"), equals("ph", "shards")),
   changes: [set("ph", "join"), set("st", "queued"), set("joinAtMs", nowMs)],
-});
-
-/** A run in its shards, which nobody holds, is stopped: nothing will join it. */
-export const cancelShards = (
-  occurrence: Occurrence,
-  epoch: number,
-  by: { readonly token: string; readonly nowMs: number; readonly reason: string },
-): Write => ({
-  key: runKey(occurrence),
-  condition: all(equals("ep", epoch), equals("st", "running"), equals("ph", "shards")),
-  changes: [
-    set("st", "cancelled"),
-    set("own", by.token),
-    increment("fence", 1),
-    set("endedAtMs", by.nowMs),
-    set("reason", by.reason),
-    ...listedAsBad({ occurrence, atMs: by.nowMs }),
-  ],
 });
 
 /** The retry of a run that is for some of its failed shards only, by number. */
@@ -420,11 +410,4 @@ export const forgiveShards = (at: BucketAt, seats: readonly number[], epoch: num
   key: bucketKey(at),
   condition: any(absent("forgiven"), lessThan("forgiven", epoch)),
   changes: [deleteMembers("failed", ...seats.map(String)), set("forgiven", epoch)],
-});
-
-/** The run was stopped: no shard of this attempt set, or an earlier one, starts or keeps its lease. */
-export const stopBucket = (at: BucketAt, epoch: number, nowMs: number): Write => ({
-  key: bucketKey(at),
-  condition: any(absent("least"), atMost("least", epoch)),
-  changes: [set("least", epoch + 1), setOnce("expiresAtS", expiresAtS(nowMs))],
 });

@@ -39,5 +39,8 @@ export const FAULTS = [
   ...near(seriesFaults, ...path("series-clauses", "backfill")),
   ...near(healthFaults, "tests/unit/health"),
   ...near(automationFaults, ...AUTOMATION_TESTS),
-  ...near(shardingFaults, ...path("shards-clauses", "shards-attempts", "shards-acts", "shards-watch")),
+  ...near(
+    shardingFaults,
+    ...path("shards-clauses", "shards-attempts", "shards-acts", "shards-stop", "shards-watch"),
+  ),
 ];

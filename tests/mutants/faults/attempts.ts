@@ -221,7 +221,7 @@ const leaseFaults = faultsIn("lib/app/path/lease.ts", [
   ],
   [
     "a refused renewal is overlooked",
-    '    if (answer?.written === false) return lose("the lease was lost");\n',
+    "    if (answer?.written === false) return refused(answer.item);\n",
     "    if (answer?.written === false) return;\n",
     ONE_ATTEMPT,
   ],

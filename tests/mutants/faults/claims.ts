@@ -281,8 +281,8 @@ export const claimFaults = faultsIn("lib/app/path/claims.ts", [
   ],
   [
     "replace: parked runs are replaced too",
-    "      locked: true,\n      parkedToo: false,\n    }),\n  );\n  // Over now",
-    "      locked: true,\n      parkedToo: true,\n    }),\n  );\n  // Over now",
+    "    locked: true,\n    parkedToo: false,\n  });\n  if (mayHaveShards",
+    "    locked: true,\n    parkedToo: true,\n  });\n  if (mayHaveShards",
     "a parked run waits for a person",
   ],
   [

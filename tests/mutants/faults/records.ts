@@ -6,14 +6,14 @@ const STALE = "the result of an attempt that lost its lease is taken";
 const recordFaults = faultsIn("lib/app/path/record.ts", [
   [
     "the lock is released before the result is stored",
-    "  const answer = await repeated(() => deps.table.write(finish(holding, last)));",
-    "  await leave(deps, visit);\n  const answer = await repeated(() => deps.table.write(finish(holding, last)));",
+    "  const answer = await repeated(() => deps.table.write(write));",
+    "  await leave(deps, visit);\n  const answer = await repeated(() => deps.table.write(write));",
     "more runs at once than may be",
   ],
   [
     "the message is deleted before the result is stored",
-    "  const answer = await repeated(() => deps.table.write(finish(holding, last)));",
-    "  const answer = await deps.table.write(finish(holding, last)).catch(() => ({ written: true, item: {} }) as const);",
+    "  const answer = await repeated(() => deps.table.write(write));",
+    "  const answer = await deps.table.write(write).catch(() => ({ written: true, item: {} }) as const);",
     LOST,
   ],
   [
@@ -24,20 +24,20 @@ const recordFaults = faultsIn("lib/app/path/record.ts", [
   ],
   [
     "a result whose answer was lost is stale",
-    "  if (!tookEffect(ended, answer, end.state)) return stale(deps, ended);\n",
+    "  if (!tookEffect(ended, answer, after)) return stale(deps, ended);\n",
     "  if (!answer.written) return stale(deps, ended);\n",
     "a result knows its own success",
   ],
   [
     "a stale result counts as recorded",
-    "  if (!tookEffect(ended, answer, end.state)) return stale(deps, ended);\n",
+    "  if (!tookEffect(ended, answer, after)) return stale(deps, ended);\n",
     "",
     STALE,
   ],
   [
     "a result recorded by another fence is mine",
-    "  if (!tookEffect(ended, answer, end.state)) return stale(deps, ended);\n",
-    '  if (!answer.written && answer.item?.["st"] !== end.state) return stale(deps, ended);\n',
+    "  if (!tookEffect(ended, answer, after)) return stale(deps, ended);\n",
+    '  if (!answer.written && answer.item?.["st"] !== after) return stale(deps, ended);\n',
     STALE,
   ],
   [

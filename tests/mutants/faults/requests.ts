@@ -43,14 +43,14 @@ const operatorFaults = faultsIn("lib/app/operate/operator.ts", [
   ],
   [
     "cancel releases nothing",
-    '  if (isLocked(job)) await release(deps, { job, occurrence, epoch });\n  return "cancelled";',
+    '  if (isLocked(job)) await release(deps, entry);\n  return "cancelled";',
     '  return "cancelled";',
     "the lock lists what is over",
   ],
   [
     "cancel releases before the record says so",
-    "  const answer = await deps.table.write(markCancelled(mark));\n",
-    "  if (isLocked(job)) await release(deps, { job, occurrence, epoch });\n  const answer = await deps.table.write(markCancelled(mark));\n",
+    "  const answer = await deps.table.write(isPutOff",
+    "  if (isLocked(job)) await release(deps, { job, occurrence, epoch });\n  const answer = await deps.table.write(isPutOff",
     "more runs at once than may be",
   ],
   [

@@ -182,12 +182,6 @@ const writeFaults = faultsIn("lib/core/shards/fan-out.ts", [
     'lessThan("forgiven", epoch + 1)',
     "a bucket is counted once",
   ],
-  [
-    "a run in its shards is cancelled in whatever phase",
-    '  condition: all(equals("ep", epoch), equals("st", "running"), equals("ph", "shards")),\n  changes: [\n    set("st", "cancelled")',
-    '  condition: all(equals("ep", epoch), equals("st", "running")),\n  changes: [\n    set("st", "cancelled")',
-    "a run is ended under its holder's hands",
-  ],
 ]);
 
 const placeFaults = faultsIn("lib/core/shards/shards.ts", [
@@ -401,14 +395,87 @@ const mendFaults = faultsIn("lib/app/shards/mend-shards.ts", [
   ],
 ]);
 
-const stopFaults = faultsIn("lib/app/shards/stop-shards.ts", [
-  [
-    "shards of a cancelled run go on starting",
-    "  await stopShards(deps, occurrence, item);\n",
-    "",
-    "of a run that was stopped no shard starts",
-  ],
-]);
+const STOPPED = "of a run that was stopped no shard starts, and none is at work after its end";
+
+const stopFaults = [
+  ...faultsIn("lib/core/shards/stop.ts", [
+    [
+      "a run in its shards is cancelled in whatever phase",
+      '    condition: all(equals("ep", epoch), equals("st", "running"), equals("ph", "shards")),',
+      '    condition: all(equals("ep", epoch), equals("st", "running")),',
+      "a run is ended under its holder's hands",
+    ],
+    [
+      "a stopped run ends although it was retried meanwhile",
+      'all(equals("ep", epoch), equals("st", "running"), equals("ph", "stop"),',
+      'all(equals("st", "running"), equals("ph", "stop"),',
+      "an end is that of its attempt set",
+    ],
+    [
+      "a stopped run ends in whatever phase",
+      'equals("st", "running"), equals("ph", "stop"), equals("endsAs", state)',
+      'equals("st", "running")',
+      "a run is ended under its holder's hands",
+    ],
+    [
+      "a stopped run ends twice",
+      'equals("st", "running"), equals("ph", "stop"),',
+      'equals("ph", "stop"),',
+      "what is over stays as it is",
+    ],
+    [
+      "a stopped run ends otherwise than it was to",
+      ', equals("endsAs", state)',
+      "",
+      "a run ends as it was to",
+    ],
+    ["an end is not put off", 'change.path === "st" ?', 'change.path === "never" ?', STOPPED],
+  ]),
+  ...faultsIn("lib/app/shards/stop-shards.ts", [
+    [
+      "shards of a stopped run go on starting",
+      "      : (await deps.table.write(stopBucket(at, epoch, deps.clock.nowMs()))).item;",
+      "      : item;",
+      STOPPED,
+    ],
+    [
+      "a stopped run ends while its shards are at work",
+      "  if (lastMs !== undefined && quietAtMs >= nowMs) return",
+      "  if (lastMs !== undefined && quietAtMs < 0) return",
+      STOPPED,
+    ],
+    [
+      "a stopped run ends without a margin for clocks",
+      "(lastMs ?? 0) + deps.timings.clockBoundMs",
+      "(lastMs ?? 0)",
+      STOPPED,
+    ],
+  ]),
+  ...faultsIn("lib/core/shards/fan-out.ts", [
+    [
+      "a run that ends while it sends leaves its shards at work",
+      '  (shards !== undefined || run["plan"] !== undefined) &&\n',
+      '  (shards !== undefined && run["plan"] === undefined) &&\n',
+      STOPPED,
+    ],
+  ]),
+  ...faultsIn("lib/app/shards/fan-out.ts", [
+    [
+      "a run that dies while it sends leaves its shards at work",
+      "inShards: await isListed(deps, visit)",
+      "inShards: false && (await isListed(deps, visit))",
+      STOPPED,
+    ],
+  ]),
+  ...faultsIn("lib/app/shards/shard-attempt.ts", [
+    [
+      "a shard that is stopped with its run is lost",
+      'return keeper.cancelled() && end.kind === "stopped" ? leaveSeat(deps, done) : record(deps, done);',
+      "return record(deps, done);",
+      "to be stopped is no failure of a shard",
+    ],
+  ]),
+];
 
 export const shardingFaults = [
   ...writeFaults,

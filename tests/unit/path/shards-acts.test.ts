@@ -200,19 +200,6 @@ test("a run in its shards that is cancelled ends at once, and no shard of it sta
   expect(handled()).toEqual([0]);
 });
 
-test("a shard that runs while its run is cancelled loses its lease at the next renewal", async () => {
-  const { env, begin, next, operator, pointed } = make({ count: 1 });
-  await begin();
-  await next();
-  env.handle(undefined);
-  const running = next();
-  await env.settle();
-  await operator.cancel(pointed, "not today");
-  await env.moveBy(30_000);
-  expect(env.lastAttempt().stops).toEqual(["the lease was lost"]);
-  await running;
-});
-
 test("a cancelled run that is retried carries out what was not done", async () => {
   const { begin, next, operator, pointed, stored, playAll, handled } = make({ count: 3 });
   await begin();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { finish } from "../../../lib/core/runs/transitions.ts";
 import {
-  cancelShards,
   countStride,
   endShard,
   failLostShard,
@@ -16,7 +16,6 @@ import {
   seatIn,
   sentUpTo,
   startShard,
-  stopBucket,
 } from "../../../lib/core/shards/fan-out.ts";
 import {
   bucketSize,
@@ -26,6 +25,7 @@ import {
   shardReader,
   strideCount,
 } from "../../../lib/core/shards/shards.ts";
+import { cancelShards, endStopped, putOffEnd, stopBucket } from "../../../lib/core/shards/stop.ts";
 import { applied, holds, type Item, type Write } from "../../../lib/core/write.ts";
 import { at } from "../../support/path.ts";
 
@@ -223,13 +223,32 @@ describe("a run is joined", () => {
 });
 
 describe("a run in its shards is cancelled", () => {
-  judged(cancelShards(occurrence, 2, { token: "me", nowMs: NOW_MS, reason: "no" }), [
+  judged(cancelShards(occurrence, 2, { token: "me", reason: "no" }), [
     ["as nobody holds it", inShards, true],
     ["not while somebody sends them", { ...running, ph: "send" }, false],
     ["not when it is joined", { ...running, ph: "join" }, false],
     ["not in another attempt set", { ...inShards, ep: 3 }, false],
     ["not twice", { ...inShards, st: "cancelled" }, false],
   ]);
+});
+
+const stopping: Item = { ...inShards, ph: "stop", endsAs: "dead" };
+
+describe("a run whose shards are stopped ends", () => {
+  judged(endStopped(occurrence, 2, { state: "dead", nowMs: NOW_MS }), [
+    ["as it was to", stopping, true],
+    ["not as another said", { ...stopping, endsAs: "cancelled" }, false],
+    ["not in another attempt set", { ...stopping, ep: 3 }, false],
+    ["not in another phase", { ...stopping, ph: "shards" }, false],
+    ["not twice", { ...stopping, st: "dead" }, false],
+  ]);
+});
+
+test("an end that is put off notes the state and the reason, and neither the instant nor the list of bad ends", () => {
+  const failed = { tries: "x", reason: "6 attempts failed", failed: true };
+  const end = finish({ occurrence, fence: 5 }, { state: "dead", nowMs: NOW_MS, ...failed });
+  const { pk: _pk, sk: _sk, ...after } = applied(putOffEnd(end), { ...KEY, ...running, ph: "send" });
+  expect(after).toEqual({ ...stopping, tries: "x", reason: "6 attempts failed", attempts: 1 });
 });
 
 describe("a look at a run in its shards is noted", () => {
