@@ -36,6 +36,18 @@ test("checkov finds nothing in our own template but what is excused there, with 
   for (const { id, comment } of excused) expect(comment, id).toMatch(/\w+ \w+ \w+/);
 });
 
+const MONITOR = `import { monitor } from "belfry";
+export default monitor({ schedule: "0 2 * * *" });`;
+
+test("what a monitor adds to it has no finding either", async () => {
+  const project = copyOf(OWN_PROJECT);
+  writeFileSync(join(project, "jobs", "nightly-backup.ts"), MONITOR);
+  expect(await packageStage(project, "prod")).toMatchObject({ code: 0 });
+  expect(Object.keys(templateOf(project).Resources)).toContain("BelfryPingApi");
+  expect(await lint(project)).toBe("");
+  expect((await scan(project)).findings).toEqual([]);
+});
+
 test("a removed job changes the template in its own schedule only", async () => {
   const project = copyOf(OWN_PROJECT);
   await packageStage(project, "prod");
