@@ -4,6 +4,7 @@ import { NAMESPACE } from "../lib/core/alarms/metrics.ts";
 import type { Manifest } from "../lib/core/jobs/job.ts";
 import { type Resource, type Resources, ref, type Value } from "./cloudformation.ts";
 import {
+  alarmsQueueName,
   type Deployment,
   deadLetterQueueName,
   dispatchFailuresName,
@@ -57,6 +58,8 @@ const queueName = (deployment: Deployment, queue: WatchedQueue): string => {
       return deadLetterQueueName(deployment, queue.pool);
     case "dispatch-failures":
       return dispatchFailuresName(deployment);
+    case "alarms":
+      return alarmsQueueName(deployment);
   }
 };
 

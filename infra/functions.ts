@@ -24,7 +24,13 @@ import {
   functionsOf,
   roleLogicalId,
 } from "./naming.ts";
-import { notifierResources, notifierStatements, notifierVariables } from "./notifier.ts";
+import {
+  ALARMS_QUEUE,
+  NOTIFIER_TIMEOUT_SECONDS,
+  notifierResources,
+  notifierStatements,
+  notifierVariables,
+} from "./notifier.ts";
 import { pingResources, pingStatements, pingVariables } from "./pings.ts";
 import { workerProperties } from "./pools.ts";
 import {
@@ -73,7 +79,7 @@ const TIMEOUT_SECONDS = {
   /** A pass after a long outage looks at many slots. Two passes at once do no harm. */
   watchdog: 300,
   /** A pass over the outbox stops sending before that. */
-  notifier: 60,
+  notifier: NOTIFIER_TIMEOUT_SECONDS,
   /** `show --wait` asks for twenty seconds at a time. */
   operate: 60,
   /** The HTTP API waits for half a minute. */
@@ -173,9 +179,8 @@ export const functionResources = (facts: FunctionFacts): Resources => {
     }),
     // The next minute's pass does what this one did not.
     ...eventInvoke("watchdog", { MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 }),
-    // Of what SNS brings; its own minute comes again anyhow.
-    ...eventInvoke("notifier", { MaximumRetryAttempts: 2, MaximumEventAgeInSeconds: 3_600 }),
-    ...notifierResources(),
+    ...eventInvoke("notifier", { MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 }),
+    ...notifierResources(facts.deployment),
     ...pingResources(facts.deployment, facts.manifest),
     ...Object.assign({}, ...feedsOfDeadLetters(pools).map(deadLetterMapping)),
   };
@@ -187,6 +192,7 @@ const roleOf = ({ deployment, manifest }: FunctionFacts, { kind, pool, name }: F
   if (kind === "notifier")
     return roleResource({
       ...base,
+      feeds: [ALARMS_QUEUE],
       more: notifierStatements(manifest.alerts ?? NO_ALERTS, deployment.stage),
     });
   if (kind === "dispatcher") return roleResource({ ...base, more: [toDispatchFailures] });

@@ -39,6 +39,9 @@ export const deadLetterQueueName = (deployment: Deployment, pool: string): strin
 export const dispatchFailuresName = (deployment: Deployment): string =>
   `${prefixOf(deployment)}-dispatch-failures`;
 
+/** Between the topic of the alarms and the notifier. */
+export const alarmsQueueName = (deployment: Deployment): string => `${prefixOf(deployment)}-alarms`;
+
 export const scheduleGroupName = (deployment: Deployment, group: "jobs" | "watchdog"): string =>
   `${prefixOf(deployment)}-${group}`;
 
@@ -94,6 +97,7 @@ export const namesOf = (deployment: Deployment, pools: readonly string[]): reado
     { what: "queue", name: deadLetterQueueName(deployment, pool), pool },
   ]),
   { what: "queue", name: dispatchFailuresName(deployment) },
+  { what: "queue", name: alarmsQueueName(deployment) },
   { what: "schedule group", name: scheduleGroupName(deployment, "jobs") },
   { what: "schedule group", name: scheduleGroupName(deployment, "watchdog") },
 ];

@@ -9,31 +9,46 @@ import {
   sub,
   type Value,
 } from "./cloudformation.ts";
-import { functionKey, functionLogicalId } from "./naming.ts";
+import { alarmsQueueName, type Deployment, functionKey, functionLogicalId } from "./naming.ts";
+import { queue, tlsOnly } from "./queues.ts";
 import { secretStatements } from "./roles.ts";
 import { emailChannels, emailTopic, KEY, topicId } from "./topics.ts";
 
 const ALARMS = topicId("alarms");
 
-/** Alarms reach the notifier by SNS, which may invoke it for this topic only. */
-export const notifierResources = (): Resources => {
-  const notifier = functionLogicalId(functionKey("notifier"));
-  return {
-    [`${ALARMS}ToNotifier`]: {
-      Type: "AWS::SNS::Subscription",
-      Properties: { TopicArn: ref(ALARMS), Protocol: "lambda", Endpoint: getArn(notifier) },
+/** Keeps alarms until the notifier has stored them, for as long as that takes: its tries by SNS end after minutes. */
+export const ALARMS_QUEUE = "BelfryAlarmsQueue";
+
+/**
+ * How long the notifier has for an invocation, and when an alarm comes back that it could not store: one that is
+ * delivered twice does no harm, so there is no need to wait longer.
+ */
+export const NOTIFIER_TIMEOUT_SECONDS = 60;
+
+/** Alarms reach the notifier by a queue, which takes them from their topic only. */
+export const notifierResources = (deployment: Deployment): Resources => ({
+  [ALARMS_QUEUE]: queue(alarmsQueueName(deployment), NOTIFIER_TIMEOUT_SECONDS),
+  ...tlsOnly(ALARMS_QUEUE, [
+    {
+      ...allow(["sqs:SendMessage"], [getArn(ALARMS_QUEUE)]),
+      Principal: { Service: "sns.amazonaws.com" },
+      Condition: { ArnEquals: { "aws:SourceArn": ref(ALARMS) } },
     },
-    [`${ALARMS}Permission`]: {
-      Type: "AWS::Lambda::Permission",
-      Properties: {
-        Action: "lambda:InvokeFunction",
-        FunctionName: getArn(notifier),
-        Principal: "sns.amazonaws.com",
-        SourceArn: ref(ALARMS),
-      },
+  ]),
+  [`${ALARMS}ToNotifier`]: {
+    Type: "AWS::SNS::Subscription",
+    Properties: { TopicArn: ref(ALARMS), Protocol: "sqs", Endpoint: getArn(ALARMS_QUEUE) },
+  },
+  [`${ALARMS_QUEUE}Mapping`]: {
+    Type: "AWS::Lambda::EventSourceMapping",
+    Properties: {
+      EventSourceArn: getArn(ALARMS_QUEUE),
+      FunctionName: ref(functionLogicalId(functionKey("notifier"))),
+      FunctionResponseTypes: ["ReportBatchItemFailures"],
+      BatchSize: 10,
     },
-  };
-};
+  },
+});
 
 /** What its channels need beside the table: their secrets, and for e-mail a topic each, which are encrypted. */
 export const notifierStatements = (alerts: AlertsConfig, stage: string): readonly Statement[] => {

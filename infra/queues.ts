@@ -28,7 +28,7 @@ const RETENTION_SECONDS = (14 * DAY_MS) / SECOND_MS;
 export const poolTimeoutSeconds = (jobs: readonly JobDefinition[], pool: string): number =>
   Math.ceil(functionTimeoutMs(jobs, pool) / SECOND_MS);
 
-const queue = (
+export const queue = (
   QueueName: string,
   VisibilityTimeout: number,
   rest: Resource["Properties"] = {},
@@ -43,8 +43,8 @@ const queue = (
   },
 });
 
-/** Refuses every call that is not encrypted on its way. */
-const tlsOnly = (queueId: string): Resources => ({
+/** Refuses every call that is not encrypted on its way. @param more of the queue's one policy */
+export const tlsOnly = (queueId: string, more: Parameters<typeof policyDocument>[0] = []): Resources => ({
   [`${queueId}Policy`]: {
     Type: "AWS::SQS::QueuePolicy",
     Properties: {
@@ -57,6 +57,7 @@ const tlsOnly = (queueId: string): Resources => ({
           Resource: [getArn(queueId)],
           Condition: { Bool: { "aws:SecureTransport": "false" } },
         },
+        ...more,
       ]),
     },
   },

@@ -30,21 +30,13 @@ const messageOf = (change: AlarmChange): object => {
   };
 };
 
-/** The change as the notifier would get it of a deployment: CloudWatch's message in an event of SNS. */
-export const alarmEvent = (change: AlarmChange): object => ({
-  Records: [
-    {
-      EventSource: "aws:sns",
-      EventVersion: "1.0",
-      Sns: {
-        Type: "Notification",
-        MessageId: randomUUID(),
-        TopicArn: `arn:aws:sns:${REGION}:${ACCOUNT_ID}:${SERVICE}-${STAGE}-belfry-alarms`,
-        Subject: `${STATES[change.to]}: ${alarmName({ service: SERVICE, stage: STAGE }, change.alarm.key)}`,
-        Message: JSON.stringify(messageOf(change)),
-        Timestamp: isoOf(change.atMs),
-        MessageAttributes: {},
-      },
-    },
-  ],
-});
+/** The change as a deployment's topic puts it into the notifier's queue: CloudWatch's message in one of SNS. */
+export const alarmMessage = (change: AlarmChange): string =>
+  JSON.stringify({
+    Type: "Notification",
+    MessageId: randomUUID(),
+    TopicArn: `arn:aws:sns:${REGION}:${ACCOUNT_ID}:${SERVICE}-${STAGE}-belfry-alarms`,
+    Subject: `${STATES[change.to]}: ${alarmName({ service: SERVICE, stage: STAGE }, change.alarm.key)}`,
+    Message: JSON.stringify(messageOf(change)),
+    Timestamp: isoOf(change.atMs),
+  });

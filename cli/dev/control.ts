@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import type { Server } from "node:net";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import { systemClock as clock, systemTimers as timers } from "../../lib/adapters/system/system.ts";
 import { composeStack } from "../../lib/compose/stack.ts";
@@ -21,6 +22,7 @@ import { type PassLoop, startPasses } from "./pass-loop.ts";
 import { ensureQueues, ensureTable } from "./provision.ts";
 import { startQueueGauge } from "./queue-gauge.ts";
 import {
+  ALARMS_QUEUE,
   DISPATCH_FAILURES,
   deadLetterQueue,
   functionArn,
@@ -32,6 +34,7 @@ import {
   REGION,
 } from "./resources.ts";
 import { readManifest, stackConfig } from "./stack-config.ts";
+import { startTopic } from "./topic.ts";
 
 /** Lambda waits a minute, then two; nobody in front of a laptop does. */
 const RETRY_WAITS_MS = [1_000, 2_000];
@@ -86,6 +89,7 @@ const deadLetterQueues = ({ pools }: Manifest): readonly NamedQueue[] => [
 
 const watchedQueues = (manifest: Manifest): readonly NamedQueue[] => [
   ...deadLetterQueues(manifest),
+  { name: ALARMS_QUEUE, watched: { kind: "alarms" } },
   ...Object.keys(manifest.pools).map(
     (pool): NamedQueue => ({ name: poolQueue(pool), watched: { kind: "pool", pool } }),
   ),
@@ -160,21 +164,64 @@ const dispatcherInvoke = ({ start, host, clients }: ControlDeps, current: () => 
     report: host.note,
   });
 
-/** Its waits are in the alarms' own minutes: an outage that rings an alarm may last so long. */
-const NOTIFIER_RETRY_WAITS_MS = [EMBEDDED_ALARM_MINUTE_MS, 2 * EMBEDDED_ALARM_MINUTE_MS];
+const NOTIFIER_TIMEOUT_MS = 60_000;
 
-/** SNS invokes it, with as many tries. What is given up is no worse than what is left: the alarm rings on. */
-const notifierInvoke = ({ host }: ControlDeps, current: () => Version): AsyncInvoke =>
-  makeAsyncInvoke({
-    functionArn: functionArn("notifier"),
-    handler: (event: unknown) => current().stack.notifier(event),
-    retryWaitsMs: NOTIFIER_RETRY_WAITS_MS,
-    onFailure: async ({ responsePayload }) =>
-      host.note(`an alarm was not told: ${responsePayload.errorMessage}`),
+/** The notifier is fed by the queue of the alarms. */
+const alarmMapping = ({ start, host, clients }: ControlDeps, current: () => Version): Mapping =>
+  startMapping({
+    source: sqsSource(clients.sqs, queueUrl(start.endpoints.sqs, ALARMS_QUEUE)),
+    queueArn: queueArn(ALARMS_QUEUE),
+    region: REGION,
+    functionName: functionName("notifier"),
+    functionTimeoutMs: NOTIFIER_TIMEOUT_MS,
+    handler: (event) => current().stack.notifier(event),
+    batchSize: 10,
+    concurrency: 1,
+    waitSeconds: POLL_SECONDS,
     clock,
     timers,
     report: host.note,
   });
+
+/** What brings alarms to the notifier: their topic, and the queue between the two. */
+const startAlarms = (deps: ControlDeps, current: () => Version) => {
+  const { start, clients } = deps;
+  const topic = startTopic({
+    send: async (message) => {
+      const QueueUrl = queueUrl(start.endpoints.sqs, ALARMS_QUEUE);
+      await clients.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: message }));
+    },
+    timers,
+  });
+  const mapping = alarmMapping(deps, current);
+  return {
+    publish: topic.publish,
+    stop: async (): Promise<void> => {
+      topic.stop();
+      await mapping.stop();
+    },
+  };
+};
+
+const startWatching = ({ host }: ControlDeps, { stack }: Version): readonly PassLoop[] => {
+  const common = { everyMs: PASS_EVERY_MS, timers, report: host.note };
+  return [
+    startPasses(stack.watchdog, { who: "watchdog", ...common }),
+    startPasses(async () => void (await stack.notifier({})), { who: "notifier", ...common }),
+  ];
+};
+
+const serveDoors = ({ start }: ControlDeps, server: Server, current: () => Version) =>
+  serveOperate(
+    createServer(),
+    server,
+    // Each address of a monitor has a key of its own.
+    bothDoors(
+      async (request) => current().stack.pings.fetch(request),
+      withKey(start.key, async (request) => current().stack.operate.fetch(request)),
+    ),
+    timers,
+  );
 
 const schedulerOf = (
   { start: { strikes } }: ControlDeps,
@@ -200,29 +247,12 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
   const deps: ControlDeps = { start, host, clients: makeClients(start.endpoints), ringing: () => ringing };
   let version = await versionOf(deps, start.build);
   const dispatcher = dispatcherInvoke(deps, () => version);
-  const notifier = notifierInvoke(deps, () => version);
+  const alarms = startAlarms(deps, () => version);
   let mappings = deadLetterMappings(deps, version);
   let scheduler = schedulerOf(deps, version, dispatcher);
-  const startWatching = (): readonly PassLoop[] => {
-    const { stack } = version;
-    const report = host.note;
-    return [
-      startPasses(stack.watchdog, { who: "watchdog", everyMs: PASS_EVERY_MS, timers, report }),
-      startPasses(() => stack.notifier({}), { who: "notifier", everyMs: PASS_EVERY_MS, timers, report }),
-    ];
-  };
-  let watching = startWatching();
+  let watching = startWatching(deps, version);
   let gauge = gaugeOf(deps, version);
-  const operate = await serveOperate(
-    createServer(),
-    host.server,
-    // Each address of a monitor has a key of its own.
-    bothDoors(
-      async (request) => version.stack.pings.fetch(request),
-      withKey(start.key, async (request) => version.stack.operate.fetch(request)),
-    ),
-    timers,
-  );
+  const operate = await serveDoors(deps, host.server, () => version);
   return {
     reload: async (build) => {
       // All that can fail comes first: the old version goes on until the new one is complete.
@@ -231,15 +261,15 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
       version = next;
       scheduler = schedulerOf(deps, version, dispatcher, scheduler.stop());
       // A pass at once: it renews the definitions in the table.
-      watching = startWatching();
+      watching = startWatching(deps, version);
       await Promise.all(mappings.map((mapping) => mapping.stop()));
       mappings = deadLetterMappings(deps, version);
       gauge.stop();
       gauge = gaugeOf(deps, version);
     },
-    alarms: async ({ ringing: now, events }) => {
+    alarms: async ({ ringing: now, messages }) => {
       ringing = now;
-      for (const event of events) notifier.send(event);
+      for (const message of messages) alarms.publish(message);
     },
     stop: async () => {
       scheduler.stop();
@@ -247,7 +277,7 @@ const begin = async (start: ControlStart, host: Host): Promise<Running> => {
       await Promise.all([
         operate.close(),
         dispatcher.stop(),
-        notifier.stop(),
+        alarms.stop(),
         ...watching.map((loop) => loop.stop()),
         ...mappings.map((mapping) => mapping.stop()),
       ]);

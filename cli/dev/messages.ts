@@ -13,8 +13,12 @@ export interface Build {
 export type Order<Start> =
   | { readonly kind: "start"; readonly start: Start }
   | { readonly kind: "reload"; readonly build: Build }
-  /** What rings now, and events for the notifier of what has changed. */
-  | { readonly kind: "alarms"; readonly ringing: readonly RingingAlarm[]; readonly events: readonly object[] }
+  /** What rings now, and messages for the notifier's queue of what has changed. */
+  | {
+      readonly kind: "alarms";
+      readonly ringing: readonly RingingAlarm[];
+      readonly messages: readonly string[];
+    }
   | { readonly kind: "stop" };
 
 /** What a child tells the supervisor. */

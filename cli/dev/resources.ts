@@ -1,6 +1,7 @@
 import type { Manifest } from "../../lib/core/jobs/job.ts";
 import { functionTimeoutMs as timeoutOfPool } from "../../lib/core/jobs/pool.ts";
 import { maxReceiveCount } from "../../lib/core/jobs/retry.ts";
+import { EMBEDDED_ALARM_MINUTE_MS } from "../../lib/core/settings.ts";
 import { DAY_MS, SECOND_MS } from "../../lib/core/time.ts";
 
 /** The deployment that runs on a laptop. */
@@ -10,6 +11,7 @@ export const REGION = "us-east-1";
 /** The account that both emulators, and those one attaches to, put into ARNs. */
 export const ACCOUNT_ID = "000000000000";
 export const TABLE_NAME = `belfry-${STAGE}`;
+export const ALARMS_QUEUE = `belfry-${STAGE}_alarms`;
 export const DISPATCH_FAILURES = `belfry-${STAGE}_dispatch-failures`;
 
 const RETENTION_SECONDS = (14 * DAY_MS) / SECOND_MS;
@@ -60,6 +62,14 @@ export const queueSpecs = (manifest: Manifest): readonly QueueSpec[] => [
   {
     name: DISPATCH_FAILURES,
     attributes: { VisibilityTimeout: "60", MessageRetentionPeriod: String(RETENTION_SECONDS) },
+  },
+  {
+    name: ALARMS_QUEUE,
+    // In the alarms' own minutes, as all that is told of them here.
+    attributes: {
+      VisibilityTimeout: String(EMBEDDED_ALARM_MINUTE_MS / SECOND_MS),
+      MessageRetentionPeriod: String(RETENTION_SECONDS),
+    },
   },
   ...Object.keys(manifest.pools).flatMap((pool) => poolQueues(manifest, pool)),
 ];

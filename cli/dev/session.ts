@@ -5,7 +5,7 @@ import { systemClock as clock, systemTimers as timers } from "../../lib/adapters
 import { EMBEDDED_ALARM_MINUTE_MS } from "../../lib/core/settings.ts";
 import { isoOf } from "../../lib/core/time.ts";
 import { packageVersion } from "../package-version.ts";
-import { alarmEvent } from "./alarm-event.ts";
+import { alarmMessage } from "./alarm-event.ts";
 import { type AlarmWatch, startAlarmWatch } from "./alarm-watch.ts";
 import { bannerLines } from "./banner.ts";
 import { type ChildLog, openChildLog } from "./child-log.ts";
@@ -68,12 +68,12 @@ const childLogs = (folder: string, say: (line: string) => void, alarms: AlarmWat
   };
 };
 
-/** Events that find nobody to take them wait, as SNS would keep them. */
+/** Messages that find nobody to take them wait, as SNS would keep them. */
 const startAlarms = (
   say: (line: string) => void,
   hand: (order: Parameters<Processes["tellAlarms"]>[0]) => boolean,
 ): AlarmWatch => {
-  let waiting: readonly object[] = [];
+  let waiting: readonly string[] = [];
   return startAlarmWatch({
     minuteMs: EMBEDDED_ALARM_MINUTE_MS,
     clock,
@@ -81,8 +81,8 @@ const startAlarms = (
     say,
     tell: (ringing, changes) => {
       const told = changes.filter(({ alarm }) => !alarm.pastNotifier);
-      const events = [...waiting, ...told.map(alarmEvent)];
-      waiting = hand({ kind: "alarms", ringing, events }) ? [] : events;
+      const messages = [...waiting, ...told.map(alarmMessage)];
+      waiting = hand({ kind: "alarms", ringing, messages }) ? [] : messages;
     },
   });
 };

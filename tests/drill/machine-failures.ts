@@ -92,8 +92,8 @@ export const watchdogStops = async ({ services, watch }: Stage): Promise<readonl
 };
 
 const OUTAGE_MS = 60 * SECOND_MS;
-/** In the second half of it: an alarm is brought to the notifier for three of its minutes, which are half a minute here. */
-const SLOT_IN_OUTAGE_MS = 35 * SECOND_MS;
+/** So early that its alarm rings into the outage, and waits for the end of it for longer than Lambda would try. */
+const SLOT_IN_OUTAGE_MS = 5 * SECOND_MS;
 
 /** Nobody reaches the table, and a slot falls into that: it is told as soon as somebody does, and the slot is made up for. */
 export const storeIsAway = async (stage: Stage): Promise<readonly Outcome[]> => {

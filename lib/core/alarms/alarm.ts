@@ -27,7 +27,7 @@ export type SchedulesMetric =
 
 export type WatchedQueue =
   | { readonly kind: "pool" | "dead-letters"; readonly pool: string }
-  | { readonly kind: "dispatch-failures" };
+  | { readonly kind: "dispatch-failures" | "alarms" };
 export type WatchedFunction =
   | { readonly kind: "worker"; readonly pool: string }
   | { readonly kind: "dispatcher" | "dead-letters" | "ping" };

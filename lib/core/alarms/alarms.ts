@@ -178,6 +178,18 @@ const WATCHING: readonly Draft[] = [
     remedy:
       "`belfry alerts` shows it; name a channel under `alerts` in belfry.config.ts, or mend the one there is.",
   },
+  {
+    key: "alarms-waiting",
+    topic: "page",
+    pastNotifier: true,
+    metrics: [{ of: "queue", queue: { kind: "alarms" }, name: "ApproximateNumberOfMessagesVisible" }],
+    statistic: "Minimum",
+    minutes: 5,
+    times: 3,
+    meaning: "For a quarter of an hour alarms have been lying there that the notifier does not take.",
+    remedy:
+      "Look whether belfry-notifier is fed by the queue of the alarms, and read its log; nothing is lost.",
+  },
 ];
 
 const SCHEDULES: readonly Draft[] = [

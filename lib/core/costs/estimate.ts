@@ -178,6 +178,8 @@ const pollerUsd = ((MONTH_MS / 20_000) * PRICES.queueRequests) / MILLION;
 const POOL_POLLERS = 5;
 const DEAD_LETTER_POLLERS = 2;
 const DISPATCH_FAILURE_POLLERS = 2;
+/** Of the queue between the alarms' topic and the notifier. */
+const ALARM_POLLERS = 2;
 
 /** Of the alarm `ping-errors`. */
 const PING_ALARM_METRICS = 2;
@@ -185,7 +187,8 @@ const PING_ALARM_METRICS = 2;
 const fixedOf = ({ jobs, pools }: Pick<Manifest, "jobs" | "pools">): Estimate["fixed"] => {
   const { total, perJob } = watchingCost(jobs.filter(({ ownAlarms }) => ownAlarms).length, pools);
   const watchingUsd = total.usd + perJob.atMostUsd;
-  const pollers = DISPATCH_FAILURE_POLLERS + Object.keys(pools).length * (POOL_POLLERS + DEAD_LETTER_POLLERS);
+  const ofPools = Object.keys(pools).length * (POOL_POLLERS + DEAD_LETTER_POLLERS);
+  const pollers = DISPATCH_FAILURE_POLLERS + ALARM_POLLERS + ofPools;
   const pollingUsd = pollers * pollerUsd;
   const passes = sumOf(passCost("a pass of the watchdog"), passCost("a pass of the notifier"));
   const passesUsd = totalUsd(times(passes, PASSES_A_MONTH));

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { AlarmBoard, measurement } from "../../../cli/dev/alarm-board.ts";
-import { alarmEvent } from "../../../cli/dev/alarm-event.ts";
+import { alarmMessage } from "../../../cli/dev/alarm-event.ts";
 import { startAlarmWatch } from "../../../cli/dev/alarm-watch.ts";
 import { measurementsIn } from "../../../cli/dev/emf-measurements.ts";
 import { readAlarmChange } from "../../../lib/core/alarms/alarm-change.ts";
@@ -116,10 +116,8 @@ test("the notifier reads a change of the embedded stack as it reads one of Cloud
   count("RunsDead", START_MS + 1);
   const [change] = board.judge(START_MS + MINUTE_MS).filter(({ to }) => to === "alarm");
   if (change === undefined) throw new Error("nothing rang");
-  const event = alarmEvent(change) as {
-    readonly Records: readonly { readonly Sns: { readonly Message: string } }[];
-  };
-  expect(readAlarmChange(event.Records[0]?.Sns.Message ?? "")).toMatchObject({
+  const { Message } = JSON.parse(alarmMessage(change)) as { readonly Message: string };
+  expect(readAlarmChange(Message)).toMatchObject({
     name: "belfry-dev-runs-dead",
     state: "ringing",
     atMs: START_MS + MINUTE_MS,

@@ -19,6 +19,7 @@ test("only what has to be mended at once wakes somebody", () => {
     "watchdog-silent",
     "notifier-silent",
     "alerts-undelivered",
+    "alarms-waiting",
     "schedules-dropped",
     "dispatch-failures",
   ]);
@@ -32,6 +33,7 @@ test("silence is an alarm where something must speak each minute, and nowhere el
   expect(alarms.filter(({ pastNotifier }) => pastNotifier).map(({ key }) => key)).toEqual([
     "notifier-silent",
     "alerts-undelivered",
+    "alarms-waiting",
   ]);
 });
 

@@ -164,6 +164,7 @@ test("a queue's visibility is six times its pool's function time-out, and what c
   });
   expect(specs.map(({ name }) => name)).toEqual([
     "belfry-dev_dispatch-failures",
+    "belfry-dev_alarms",
     "belfry-dev-default_dead",
     "belfry-dev-default",
     "belfry-dev-slow_dead",

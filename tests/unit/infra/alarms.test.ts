@@ -66,19 +66,34 @@ test.each(ALARMS)(
   },
 );
 
-test("the alarms' topic invokes the notifier, which lets that topic invoke it and no other", () => {
+test("alarms wait in a queue that takes them from their topic only, until the notifier has stored them", () => {
   const { resources } = stackOf([daily]);
+  const queueArn = { "Fn::GetAtt": ["BelfryAlarmsQueue", "Arn"] };
   expect(resources["BelfryTopicAlarmsToNotifier"]?.Properties).toEqual({
     TopicArn: { Ref: "BelfryTopicAlarms" },
-    Protocol: "lambda",
-    Endpoint: { "Fn::GetAtt": ["BelfryDashnotifierLambdaFunction", "Arn"] },
+    Protocol: "sqs",
+    Endpoint: queueArn,
   });
-  expect(resources["BelfryTopicAlarmsPermission"]?.Properties).toEqual({
-    Action: "lambda:InvokeFunction",
-    FunctionName: { "Fn::GetAtt": ["BelfryDashnotifierLambdaFunction", "Arn"] },
-    Principal: "sns.amazonaws.com",
-    SourceArn: { Ref: "BelfryTopicAlarms" },
+  const statements = property(resources["BelfryAlarmsQueuePolicy"], "PolicyDocument", "Statement");
+  expect(statements).toEqual([
+    expect.objectContaining({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } }),
+    {
+      Effect: "Allow",
+      Action: ["sqs:SendMessage"],
+      Resource: [queueArn],
+      Principal: { Service: "sns.amazonaws.com" },
+      Condition: { ArnEquals: { "aws:SourceArn": { Ref: "BelfryTopicAlarms" } } },
+    },
+  ]);
+  expect(resources["BelfryAlarmsQueueMapping"]?.Properties).toMatchObject({
+    EventSourceArn: queueArn,
+    FunctionName: { Ref: "BelfryDashnotifierLambdaFunction" },
+    FunctionResponseTypes: ["ReportBatchItemFailures"],
   });
+  // As long as SQS keeps anything, and without a number of tries after which it would be gone.
+  const queue = resources["BelfryAlarmsQueue"]?.Properties;
+  expect(queue).toMatchObject({ MessageRetentionPeriod: 14 * 86_400, VisibilityTimeout: 60 });
+  expect(queue).not.toHaveProperty("RedrivePolicy");
 });
 
 test("the notifier knows the topic of each e-mail channel", () => {

@@ -209,6 +209,9 @@ test("the notifier may read the secrets of its channels and publish to its e-mai
     "logs:CreateLogStream logs:PutLogEvents": [expect.anything()],
     "dynamodb:GetItem dynamodb:UpdateItem": [{ "Fn::GetAtt": ["BelfryTable", "Arn"] }],
     "dynamodb:Query": [{ "Fn::Sub": expect.stringMatching(/^\$\{BelfryTable\.Arn\}\/index\/bad$/) }],
+    "sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes": [
+      { "Fn::GetAtt": ["BelfryAlarmsQueue", "Arn"] },
+    ],
     "ssm:GetParameters": [{ "Fn::Sub": expect.stringMatching(/:parameter\/notes\/prod\/slack$/) }],
     "sns:Publish": [{ Ref: "BelfryTopicEmailDashteam" }],
     "kms:Decrypt kms:GenerateDataKey": [{ "Fn::GetAtt": ["BelfryAlertKey", "Arn"] }],
@@ -218,6 +221,7 @@ test("the notifier may read the secrets of its channels and publish to its e-mai
     "logs:CreateLogStream logs:PutLogEvents",
     "dynamodb:GetItem dynamodb:UpdateItem",
     "dynamodb:Query",
+    "sqs:ReceiveMessage sqs:DeleteMessage sqs:GetQueueAttributes",
   ]);
 });
 

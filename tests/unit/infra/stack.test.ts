@@ -57,7 +57,7 @@ const physicalNames = ({ functions, resources }: Stack): readonly string[] => [
 
 test("two stages, and two services, share no name", () => {
   const names = ["dev", "prod", "a", "a-prod"].flatMap((stage) => physicalNames(stackOf([daily], { stage })));
-  expect(names.length).toBe(4 * (14 + 2 + alarmsOf(manifestOf([daily])).length));
+  expect(names.length).toBe(4 * (15 + 2 + alarmsOf(manifestOf([daily])).length));
   expect(new Set(names).size).toBe(names.length);
 });
 
@@ -133,7 +133,7 @@ test("a pool's times fit each other: function over its longest job, visibility s
 test("every queue is encrypted at rest and refuses calls without TLS", () => {
   const stack = stackOf([daily]);
   const queues = ofType(stack, "AWS::SQS::Queue");
-  expect(queues).toHaveLength(5);
+  expect(queues).toHaveLength(6);
   for (const [id, queue] of queues) {
     expect(property(queue, "SqsManagedSseEnabled")).toBe(true);
     expect(stack.resources[`${id}Policy`]).toMatchObject({
@@ -141,14 +141,15 @@ test("every queue is encrypted at rest and refuses calls without TLS", () => {
       Properties: {
         Queues: [{ Ref: id }],
         PolicyDocument: {
-          Statement: [
+          Statement: expect.arrayContaining([
             {
               Effect: "Deny",
               Principal: "*",
               Action: ["sqs:*"],
+              Resource: [{ "Fn::GetAtt": [id, "Arn"] }],
               Condition: { Bool: { "aws:SecureTransport": "false" } },
             },
-          ],
+          ]),
         },
       },
     });
@@ -157,7 +158,7 @@ test("every queue is encrypted at rest and refuses calls without TLS", () => {
 
 test("each queue feeds one function, which reports failures one by one; a worker takes one message at a time", () => {
   const mappings = ofType(stackOf([daily]), "AWS::Lambda::EventSourceMapping");
-  expect(mappings).toHaveLength(5);
+  expect(mappings).toHaveLength(6);
   for (const [, mapping] of mappings)
     expect(property(mapping, "FunctionResponseTypes")).toEqual(["ReportBatchItemFailures"]);
   const slow = Object.fromEntries(mappings)["BelfryPoolSlowMapping"];

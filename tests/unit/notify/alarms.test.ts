@@ -1,10 +1,13 @@
 import { expect, test } from "vitest";
+import { memoryTable } from "../../../lib/adapters/memory/memory-table.ts";
 import { testReason } from "../../../lib/core/alarms/alarm-change.ts";
 import { alarmsOf } from "../../../lib/core/alarms/alarms.ts";
+import { Unavailable } from "../../../lib/core/errors.ts";
 import { CURSOR_KEY } from "../../../lib/core/items.ts";
 import { AWS_TIMINGS } from "../../../lib/core/settings.ts";
-import { set } from "../../../lib/core/write.ts";
+import { type Key, set } from "../../../lib/core/write.ts";
 import { notifierHandler } from "../../../lib/inbound/notifier.ts";
+import type { Table } from "../../../lib/ports/table.ts";
 import { msOf } from "../../support/path.ts";
 import { makeReceiver, onNotify, onPage, setupOutbox } from "./setup.ts";
 
@@ -27,8 +30,14 @@ const alarmText = (name: string, state: string, at: string, reason = "Threshold 
     StateChangeTime: at,
   });
 
-const snsEvent = (...messages: readonly string[]) => ({
-  Records: messages.map((Message, i) => ({ EventSource: "aws:sns", Sns: { MessageId: `m${i}`, Message } })),
+/** As the topic puts them into the queue. */
+const snsEvent = (...messages: readonly string[]) =>
+  queueEvent(
+    ...messages.map((Message, i) => JSON.stringify({ Type: "Notification", MessageId: `m${i}`, Message })),
+  );
+
+const queueEvent = (...bodies: readonly string[]) => ({
+  Records: bodies.map((body, i) => ({ messageId: `q${i}`, body })),
 });
 
 const setupNotifier = async ({ watchdog }: { watchdog: "alive" | "silent" } = { watchdog: "alive" }) => {
@@ -159,7 +168,68 @@ test("the minute of its own schedule delivers what waits, and counts as a pass",
   expect(outbox.notices.filter(({ code }) => code === "notifier-pass")).toHaveLength(1);
 });
 
-test("a record that is not of SNS is an error and no quiet success", async () => {
-  const { handle } = await setupNotifier();
-  await expect(handle({ Records: [{ eventSource: "aws:sqs", body: "x" }] })).rejects.toThrow("not of SNS");
+test("what somebody else puts into the alarms' queue is told and not dropped", async () => {
+  const { chat, handle } = await setupNotifier();
+  expect(await handle(queueEvent("hello", "{}", "[]"))).toEqual({ batchItemFailures: [] });
+  expect(chat.heard.flat().sort()).toEqual(["sns~q0", "sns~q1", "sns~q2"]);
+});
+
+/** The notifier over a table that the test takes away, and the queue, which brings what was not taken. */
+const setupOutage = async () => {
+  const stored = memoryTable();
+  const away = { all: false, alarms: [] as string[] };
+  const isAway = (key: Key): boolean => away.all || away.alarms.some((name) => key.pk.includes(name));
+  const guarded = async <Answer>(key: Key, call: () => Promise<Answer>): Promise<Answer> => {
+    if (isAway(key)) throw new Unavailable("test", "the table does not answer");
+    return call();
+  };
+  const table: Table = {
+    ...stored,
+    get: (key, options) => guarded(key, () => stored.get(key, options)),
+    write: (write) => guarded(write.key, () => stored.write(write)),
+    query: (query) => guarded({ pk: query.pk, sk: "" }, () => stored.query(query)),
+  };
+  const chat = makeReceiver("chat", 1);
+  const outbox = setupOutbox([onNotify(chat)], { now: NOW, table });
+  const handle = notifierHandler({
+    ...outbox.deps,
+    timings: AWS_TIMINGS,
+    definitionOf: (name) => definitions.get(name),
+  });
+  let queue = snsEvent(RINGS, alarmText(SILENT_TOO, "ALARM", "2026-10-08T02:00:00.250+0000")).Records;
+  const deliverQueue = async (): Promise<void> => {
+    const failed = await handle({ Records: queue }).then(
+      ({ batchItemFailures }) => batchItemFailures.map(({ itemIdentifier }) => itemIdentifier),
+      () => queue.map(({ messageId }) => messageId),
+    );
+    queue = queue.filter(({ messageId }) => failed.includes(messageId));
+  };
+  return { away, chat, deliverQueue, left: () => queue.length, notices: outbox.notices };
+};
+
+const SILENT_TOO = "notes-prod-alerts-failing";
+
+test("an alarm is not lost with a table that is away for longer than anybody tries: it comes back until it is told, once", async () => {
+  const { away, chat, deliverQueue, left } = await setupOutage();
+  away.all = true;
+  // A day, minute by minute.
+  for (let minute = 0; minute < 1_440; minute++) await deliverQueue();
+  expect([chat.heard, left()]).toEqual([[], 2]);
+  away.all = false;
+  await deliverQueue();
+  await deliverQueue();
+  expect(chat.heard.flat().sort()).toEqual([`${SILENT_TOO}~2026-10-08T02:00:00.250Z`, RING_ID]);
+  expect(left()).toBe(0);
+});
+
+test("an alarm that cannot be stored holds up no other of its batch, and is said", async () => {
+  const { away, chat, deliverQueue, left, notices } = await setupOutage();
+  away.alarms = [SILENT];
+  await deliverQueue();
+  expect(chat.heard).toEqual([[`${SILENT_TOO}~2026-10-08T02:00:00.250Z`]]);
+  expect(left()).toBe(1);
+  expect(notices.map(({ code }) => code)).toContain("invocation-failed");
+  away.alarms = [];
+  await deliverQueue();
+  expect(chat.heard.flat()).toEqual([`${SILENT_TOO}~2026-10-08T02:00:00.250Z`, RING_ID]);
 });
