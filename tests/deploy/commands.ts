@@ -23,7 +23,7 @@ const environment = (emulator: Emulator): Record<string, string> => {
 export type Commands = ReturnType<typeof makeCommands>;
 
 /** What people type in the project's folder. */
-export const makeCommands = (emulator: Emulator, folder: string) => {
+export const makeCommands = (emulator: Emulator, folder: string, stage: string = STAGE) => {
   const env = environment(emulator);
 
   const node = async (script: string, args: readonly string[], changed: Record<string, string> = {}) => {
@@ -47,7 +47,7 @@ export const makeCommands = (emulator: Emulator, folder: string) => {
     belfry,
     /** On the stage, with `--json`: its answer, whatever the exit code. */
     ask: async <Answer>(...args: readonly string[]): Promise<Answer> => {
-      const { stdout, stderr } = await belfry([...args, "--stage", STAGE, "--json"]);
+      const { stdout, stderr } = await belfry([...args, "--stage", stage, "--json"]);
       try {
         return JSON.parse(stdout) as Answer;
       } catch {
@@ -57,7 +57,7 @@ export const makeCommands = (emulator: Emulator, folder: string) => {
     /** @throws Error with all that it said, when it fails */
     serverless: async (...args: readonly string[]): Promise<Ended> => {
       const script = join(folder, "node_modules", "serverless", "bin", "serverless.js");
-      const ended = await node(script, [...args, "--stage", STAGE]);
+      const ended = await node(script, [...args, "--stage", stage]);
       if (ended.code === 0) return ended;
       throw new Error(
         `serverless ${args.join(" ")} ended with ${ended.code}:\n${ended.stdout}${ended.stderr}`,

@@ -5,16 +5,16 @@
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { DescribeStacksCommand, GetTemplateCommand } from "@aws-sdk/client-cloudformation";
 import { InvokeCommand } from "@aws-sdk/client-lambda";
 import {
   GetScheduleCommand,
   type GetScheduleCommandOutput,
-  ListSchedulesCommand,
+  paginateListSchedules,
 } from "@aws-sdk/client-scheduler";
 import { GetQueueUrlCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { awsFires } from "../support/aws-evaluator.ts";
 import { ACCOUNT, type Aws, REGION } from "./aws.ts";
+import { type DeployedResource, deployedTemplates } from "./deployed.ts";
 import { mayDo, trusts } from "./permissions.ts";
 
 const LOOK_EVERY_MS = 500;
@@ -26,6 +26,7 @@ const MOST_TRIES = 5;
 
 /** What became of one delivery. */
 export interface Delivery {
+  /** `<group>/<name>`. */
   readonly schedule: string;
   readonly slot: string;
   readonly end: "delivered" | "dead letter" | "dropped";
@@ -33,53 +34,34 @@ export interface Delivery {
   readonly error?: string;
 }
 
-/** A schedule as it was deployed. */
-interface Deployed extends GetScheduleCommandOutput {
+/** A schedule as its template has it: the emulator forgets the zone when it makes a schedule of one. */
+interface Deployed {
+  readonly name: string;
+  readonly group: string;
+  readonly expression: string;
   readonly timezone: string;
 }
 
-interface Template {
-  readonly Resources: {
-    readonly [id: string]: {
-      readonly Type: string;
-      readonly Properties: { readonly Name?: string; readonly ScheduleExpressionTimezone?: string };
-    };
-  };
-}
-
-/** By stack and name, from the deployed templates: the emulator forgets the zone when it makes a schedule of one. */
-const readZones = async ({ cloudFormation }: Aws): Promise<ReadonlyMap<string, string>> => {
-  const zones = new Map<string, string>();
-  const { Stacks = [] } = await cloudFormation.send(new DescribeStacksCommand({}));
-  for (const { StackName = "" } of Stacks) {
-    const answer = await cloudFormation.send(new GetTemplateCommand({ StackName })).catch(() => undefined);
-    const { Resources = {} } = JSON.parse(answer?.TemplateBody ?? "{}") as Partial<Template>;
-    for (const { Type, Properties } of Object.values(Resources))
-      if (Type === "AWS::Scheduler::Schedule")
-        zones.set(`${StackName} ${Properties.Name}`, Properties.ScheduleExpressionTimezone ?? "UTC");
-  }
-  return zones;
-};
-
-/** Fires what the emulator's own scheduler cannot: whatever has context attributes, at the hour of its zone. */
-const isOurs = ({ Target, timezone }: Deployed): boolean =>
-  (Target?.Input ?? "").includes("<aws.scheduler.") && timezone !== "UTC";
-
-const readSchedules = async (aws: Aws): Promise<readonly Deployed[]> => {
-  const { scheduler } = aws;
-  const zones = await readZones(aws);
-  const { Schedules = [] } = await scheduler.send(new ListSchedulesCommand({ MaxResults: 100 }));
-  const found = await Promise.all(
-    Schedules.map(async ({ Name, GroupName = "" }): Promise<Deployed | undefined> => {
-      const stack = GroupName.replace(/-belfry-[a-z]+$/, "");
-      const timezone = zones.get(`${stack} ${Name}`) ?? "UTC";
-      const schedule = await scheduler
-        .send(new GetScheduleCommand({ Name, GroupName }))
-        .catch(() => undefined);
-      return schedule && { ...schedule, timezone };
-    }),
+/** The schedules of all stacks. What they invoke is read when they strike. */
+const readSchedules = async (
+  { scheduler }: Aws,
+  resources: readonly DeployedResource[],
+): Promise<readonly Deployed[]> => {
+  const deployed = new Map(
+    resources
+      .filter(({ type }) => type === "AWS::Scheduler::Schedule")
+      .map(({ stack, properties }) => [`${stack} ${properties["Name"]}`, properties]),
   );
-  return found.filter((schedule) => schedule !== undefined).filter(isOurs);
+  const found: Deployed[] = [];
+  for await (const { Schedules = [] } of paginateListSchedules({ client: scheduler }, {}))
+    for (const { Name: name = "", GroupName: group = "" } of Schedules) {
+      const properties = deployed.get(`${group.replace(/-belfry-[a-z]+$/, "")} ${name}`);
+      if (properties === undefined) continue;
+      const timezone = String(properties["ScheduleExpressionTimezone"] ?? "UTC");
+      found.push({ name, group, expression: String(properties["ScheduleExpression"]), timezone });
+    }
+  // The emulator's own scheduler strikes by UTC, at the right hour then.
+  return found.filter(({ timezone }) => timezone !== "UTC");
 };
 
 const isoOf = (ms: number): string => new Date(ms).toISOString().replace(".000Z", "Z");
@@ -126,7 +108,7 @@ const bury = async (aws: Aws, schedule: GetScheduleCommandOutput, payload: strin
 const deliver = async (aws: Aws, schedule: GetScheduleCommandOutput, slotMs: number): Promise<Delivery> => {
   const { MaximumRetryAttempts = 185 } = schedule.Target?.RetryPolicy ?? {};
   const most = Math.min(MOST_TRIES, MaximumRetryAttempts + 1);
-  const facts = { schedule: schedule.Name ?? "", slot: isoOf(slotMs) };
+  const facts = { schedule: `${schedule.GroupName}/${schedule.Name}`, slot: isoOf(slotMs) };
   let error: string | undefined;
   let payload = "";
   for (let tries = 1; tries <= most; tries++) {
@@ -139,29 +121,39 @@ const deliver = async (aws: Aws, schedule: GetScheduleCommandOutput, slotMs: num
   return { ...facts, end, tries: most, ...(error === undefined ? {} : { error }) };
 };
 
-const firesBetween = (schedule: Deployed, fromMs: number, untilMs: number): number[] => {
-  const { ScheduleExpression: expression = "", timezone, State } = schedule;
-  return State === "ENABLED" ? awsFires({ expression, timezone }, [fromMs, untilMs], "first") : [];
-};
+const firesBetween = ({ expression, timezone }: Deployed, fromMs: number, untilMs: number): number[] =>
+  awsFires({ expression, timezone }, [fromMs, untilMs], "first");
 
 /** Strikes until it is stopped; `deliveries` grows as they end. */
 export const startCompanion = (aws: Aws, onError: (error: unknown) => void) => {
   const stopping = new AbortController();
   const deliveries: Delivery[] = [];
   const underWay = new Set<Promise<void>>();
+  const templates = deployedTemplates(aws);
   let schedules: readonly Deployed[] = [];
   let readAtMs = 0;
   let lookedMs = Date.now();
 
+  const read = async (): Promise<void> => {
+    if (Date.now() - readAtMs < READ_EVERY_MS) return;
+    const { resources, isNew } = await templates.resources();
+    if (isNew) schedules = await readSchedules(aws, resources);
+    readAtMs = Date.now();
+  };
+
+  const strike = async ({ name, group }: Deployed, slotMs: number): Promise<void> => {
+    const asked = { Name: name, GroupName: group };
+    const schedule = await aws.scheduler.send(new GetScheduleCommand(asked));
+    if (schedule.State !== "ENABLED" || !schedule.Target?.Input?.includes("<aws.scheduler.")) return;
+    deliveries.push(await deliver(aws, schedule, slotMs));
+  };
+
   const look = async (): Promise<void> => {
-    if (Date.now() - readAtMs >= READ_EVERY_MS) {
-      schedules = await readSchedules(aws);
-      readAtMs = Date.now();
-    }
+    await read();
     const nowMs = Date.now();
     for (const schedule of schedules)
       for (const slotMs of firesBetween(schedule, lookedMs, nowMs)) {
-        const one = deliver(aws, schedule, slotMs).then((end) => void deliveries.push(end), onError);
+        const one = strike(schedule, slotMs).catch(onError);
         underWay.add(one);
         void one.then(() => underWay.delete(one));
       }

@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { LookupEventsCommand } from "@aws-sdk/client-cloudtrail";
+import { DescribeLogGroupsCommand, FilterLogEventsCommand } from "@aws-sdk/client-cloudwatch-logs";
 import { GetRolePolicyCommand, ListRolePoliciesCommand } from "@aws-sdk/client-iam";
 import { GetFunctionConfigurationCommand, ListFunctionsCommand } from "@aws-sdk/client-lambda";
 import type { Aws } from "./aws.ts";
@@ -147,6 +148,18 @@ const fateOf = async (
   for (const peer of owners.filter((each) => kindOf(each) === kindOf(owner)))
     if (await wasCalled(aws, peer, action, resource)) return "used";
   return reasonIn(NOT_HERE, owner.name, action) === undefined ? "idle" : "not here";
+};
+
+/** Lines of our functions' logs in which AWS refuses a call: none, where every call that was made is a right. */
+export const refusedCalls = async ({ logs }: Aws): Promise<readonly string[]> => {
+  const asked = { logGroupNamePrefix: `/aws/lambda/${PREFIX}` };
+  const { logGroups = [] } = await logs.send(new DescribeLogGroupsCommand(asked));
+  const found = await Promise.all(
+    logGroups.map(({ logGroupName }) =>
+      logs.send(new FilterLogEventsCommand({ logGroupName, filterPattern: '"not authorized to perform"' })),
+    ),
+  );
+  return found.flatMap(({ events = [] }) => events.map(({ message = "" }) => message));
 };
 
 /** Every right of every function's role, by what became of it in this scenario. */

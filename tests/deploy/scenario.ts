@@ -1,7 +1,6 @@
 import { PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { InvokeCommand } from "@aws-sdk/client-lambda";
 import { GetScheduleCommand, UpdateScheduleCommand } from "@aws-sdk/client-scheduler";
-import { CreateSecretCommand } from "@aws-sdk/client-secrets-manager";
 import { GetQueueUrlCommand, SetQueueAttributesCommand } from "@aws-sdk/client-sqs";
 import type { Finding } from "../../cli/stage/drift.ts";
 import type { RunView } from "../../lib/core/runs/run.ts";
@@ -10,12 +9,14 @@ import type { Delivery } from "./companion.ts";
 import { SERVICE, STAGE } from "./project.ts";
 import type { Told } from "./receiver.ts";
 import { check, until } from "./report.ts";
-import { usageOfRoles } from "./roles-used.ts";
+import { atRandom, withoutEach } from "./rights-taken.ts";
+import { refusedCalls, usageOfRoles } from "./roles-used.ts";
 import {
   itemsOf,
   outputOf,
   physicalId,
-  QUEUE,
+  physicalName,
+  putSecret,
   runByHand,
   runMany,
   runsOf,
@@ -25,10 +26,8 @@ import {
   whenRun,
 } from "./stage.ts";
 
-const GROUP = `${SERVICE}-${STAGE}-belfry-jobs`;
-
 /** A run's story in a line. */
-const told = ({ runId, state, trigger, attempts, duplicates, reason }: RunView): string =>
+export const told = ({ runId, state, trigger, attempts, duplicates, reason }: RunView): string =>
   [
     `${runId} ${state}`,
     `${trigger}`,
@@ -46,9 +45,9 @@ export const deployed = async (stage: Stage): Promise<string> => {
 };
 
 export const noSuchStage = async ({ commands }: Stage): Promise<string> => {
-  const { code, stdout, stderr } = await commands.belfry(["list", "--stage", "other"]);
+  const { code, stdout, stderr } = await commands.belfry(["list", "--stage", "nowhere"]);
   check(
-    code === 4 && stdout === "" && /has no stage "other"/.test(stderr),
+    code === 4 && stdout === "" && /has no stage "nowhere"/.test(stderr),
     "exit 4 in one clear line",
     stderr,
   );
@@ -56,14 +55,17 @@ export const noSuchStage = async ({ commands }: Stage): Promise<string> => {
 };
 
 /** Before its first strike, a schedule is turned to a function that is not there. */
-export const targetTakenAway = async ({ aws }: Stage): Promise<string> => {
-  const found = await aws.scheduler.send(new GetScheduleCommand({ Name: "astray", GroupName: GROUP }));
+export const targetTakenAway = async (stage: Stage): Promise<string> => {
+  const { aws } = stage;
+  const found = await aws.scheduler.send(
+    new GetScheduleCommand({ Name: "astray", GroupName: physicalName(stage, "jobs") }),
+  );
   const { Target, FlexibleTimeWindow, ScheduleExpression, ScheduleExpressionTimezone } = found;
   const Arn = `arn:aws:lambda:${REGION}:${ACCOUNT}:function:gone`;
   await aws.scheduler.send(
     new UpdateScheduleCommand({
       Name: "astray",
-      GroupName: GROUP,
+      GroupName: physicalName(stage, "jobs"),
       FlexibleTimeWindow,
       ScheduleExpression,
       ScheduleExpressionTimezone,
@@ -89,18 +91,19 @@ export const failsToItsEnd = async (stage: Stage): Promise<string> => {
  */
 export const nobodyCouldEnd = async (stage: Stage): Promise<string> => {
   const { aws } = stage;
-  const { QueueUrl } = await aws.sqs.send(new GetQueueUrlCommand({ QueueName: QUEUE("pool-vault") }));
+  const { QueueUrl } = await aws.sqs.send(
+    new GetQueueUrlCommand({ QueueName: physicalName(stage, "pool-vault") }),
+  );
   // Instead of the nine minutes of this pool: its messages come back at once.
   await aws.sqs.send(new SetQueueAttributesCommand({ QueueUrl, Attributes: { VisibilityTimeout: "1" } }));
   const runId = await runByHand(stage, "sealed");
-  const judged = await whenLogged(stage, "belfry-dead-letters", "sent-again", 120_000);
+  const judged = await whenLogged(stage, "dead-letters", "sent-again", 120_000);
   check(
     judged["runId"] === runId && judged["state"] === "queued",
     "the message is judged by its record",
     judged,
   );
-  const SecretString = "0123456789";
-  await aws.secrets.send(new CreateSecretCommand({ Name: `${SERVICE}/${STAGE}/key`, SecretString }));
+  await putSecret(stage, "key", "0123456789");
   const run = await whenRun(stage, "sealed", "succeeded", { pick: (each) => each.runId === runId });
   return `given up by its queue, sent again since it never started, then ${told(run)}`;
 };
@@ -109,20 +112,22 @@ export const struck = async (
   stage: Stage,
   job: string,
   deliveries: readonly Delivery[],
-): Promise<RunView> => {
+): Promise<{ readonly run: RunView; readonly delivery: Delivery }> => {
   const run = await whenRun(stage, job, "succeeded", {
     mostMs: 150_000,
     pick: ({ trigger }) => trigger === "schedule",
   });
   const delivery = deliveries.find(
-    (each) => each.schedule === job && Date.parse(each.slot) === Date.parse(run.slot),
+    (each) =>
+      each.schedule === `${physicalName(stage, "jobs")}/${job}` &&
+      Date.parse(each.slot) === Date.parse(run.slot),
   );
   check(delivery !== undefined, `a delivery of ${job} at ${run.slot}`, deliveries);
-  return run;
+  return { run, delivery: delivery as Delivery };
 };
 
 export const firesOnTime = async (stage: Stage, deliveries: readonly Delivery[]): Promise<string> => {
-  const run = await struck(stage, "punctual", deliveries);
+  const { run } = await struck(stage, "punctual", deliveries);
   const shown = await stage.commands.ask<RunView>("show", run.runId);
   check(shown.state === "succeeded" && shown.attempts.length === 1, "succeeded at the first attempt", shown);
   return `${told(shown)}, ${shown.latenessMs} ms late`;
@@ -144,10 +149,9 @@ export const deliveredByDeadLetter = async (
   stage: Stage,
   deliveries: readonly Delivery[],
 ): Promise<string> => {
-  const run = await struck(stage, "astray", deliveries);
-  const delivery = deliveries.find(({ schedule }) => schedule === "astray");
-  check(delivery?.end === "dead letter", "the delivery ended as a dead letter", delivery);
-  return `${delivery?.tries} tries, "${delivery?.error}", then ${told(run)}`;
+  const { run, delivery } = await struck(stage, "astray", deliveries);
+  check(delivery.end === "dead letter", "the delivery ended as a dead letter", delivery);
+  return `${delivery.tries} tries, "${delivery.error}", then ${told(run)}`;
 };
 
 /** A run whose retry is half an hour away when its job goes. */
@@ -196,30 +200,37 @@ const openGate = async (stage: Stage): Promise<void> => {
  * on a run than AWS is, which lets them finish.
  */
 export const deployedUnderWay = async (stage: Stage): Promise<string> => {
-  const ids = await runMany(stage, "busy", IN_FLIGHT);
+  await runMany(stage, "busy", IN_FLIGHT);
   const seen = await deployed(stage);
   const open = (await runsOf(stage, "busy")).filter(({ state }) => state === "queued" || state === "running");
   check(open.length === IN_FLIGHT, "all runs were open during the deploy", open.length);
   await openGate(stage);
-  await until(
+  return `${seen}; ${open.length} runs were open all the while`;
+};
+
+export const endOnce = async (stage: Stage): Promise<string> => {
+  const runs = await until(
     `the end of ${IN_FLIGHT} runs of busy`,
-    async () => (await runsOf(stage, "busy")).every(({ state }) => state === "succeeded") || undefined,
+    async () => {
+      const all = await runsOf(stage, "busy");
+      return all.every(({ state }) => state === "succeeded") ? all : undefined;
+    },
     300_000,
   );
   const effects = await effectsOf(stage);
-  const counts = ids.map((id) => effects.get(id) ?? 0);
+  const counts = runs.map(({ runId }) => effects.get(runId) ?? 0);
   check(
-    counts.every((count) => count === 1),
+    counts.length === IN_FLIGHT && counts.every((count) => count === 1),
     `each of ${IN_FLIGHT} runs took effect once`,
     counts,
   );
-  const attempts = (await runsOf(stage, "busy")).reduce((sum, run) => sum + run.attempts.length, 0);
-  return `${seen}; ${open.length} runs were open all the while; all succeeded, ${attempts} attempts, each took effect once`;
+  const attempts = runs.reduce((sum, run) => sum + run.attempts.length, 0);
+  return `all succeeded, ${attempts} attempts, each took effect once`;
 };
 
 export const newSchedulesStrike = async (stage: Stage, deliveries: readonly Delivery[]): Promise<string> => {
-  const added = await struck(stage, "added", deliveries);
-  const changed = await struck(stage, "changing", deliveries);
+  const { run: added } = await struck(stage, "added", deliveries);
+  const { run: changed } = await struck(stage, "changing", deliveries);
   check((await runsOf(stage, "changing")).length === 1, "the changed schedule strikes at its new hour alone");
   check((await runsOf(stage, "punctual")).length === 1, "the deploy fired nothing else");
   return `${told(added)}; ${told(changed)}`;
@@ -246,7 +257,9 @@ export const leavesNothingOpen = async (stage: Stage, runId: string): Promise<st
  */
 export const unfilledIsRefused = async (stage: Stage): Promise<string> => {
   const { aws } = stage;
-  const { Target } = await aws.scheduler.send(new GetScheduleCommand({ Name: "unfilled", GroupName: GROUP }));
+  const { Target } = await aws.scheduler.send(
+    new GetScheduleCommand({ Name: "unfilled", GroupName: physicalName(stage, "jobs") }),
+  );
   const Payload = new TextEncoder().encode(Target?.Input ?? "");
   await aws.lambda.send(new InvokeCommand({ FunctionName: Target?.Arn, InvocationType: "Event", Payload }));
   const table = await outputOf(stage, "BelfryTableName");
@@ -257,10 +270,10 @@ export const unfilledIsRefused = async (stage: Stage): Promise<string> => {
   return `kept: "${poison["why"]}"; ${told(run)}, by the watchdog`;
 };
 
-const heard = (told: readonly Told[], what: string, isIt: (one: Told) => boolean): Promise<Told> =>
+export const heard = (told: readonly Told[], what: string, isIt: (one: Told) => boolean): Promise<Told> =>
   until(`an alert of ${what}`, async () => told.find(isIt), 150_000);
 
-const toldAs = ({ kind, topic, title, isSigned }: Told): string => {
+export const toldAs = ({ kind, topic, title, isSigned }: Told): string => {
   check(isSigned, "the alert is signed");
   return `${topic}, ${kind}: "${title}"`;
 };
@@ -275,12 +288,24 @@ export const deadIsTold = async (told: readonly Told[]): Promise<string> =>
     ),
   );
 
-/** The event that nobody could take is counted in a log, which rings an alarm, which goes by SNS to the notifier. */
-export const alarmIsTold = async (told: readonly Told[], rang: ReadonlySet<string>): Promise<string> => {
-  const alarm = `${SERVICE}-${STAGE}-poison-messages`;
-  const alert = await heard(told, alarm, (one) => one.kind === "alarm" && one.alarm === alarm);
-  check(rang.has(alarm), "the alarm rang", [...rang]);
-  return `${alarm} rang, then ${toldAs(alert)}`;
+/** What rings in this scenario: of a log line, of queues, and of several functions' errors at once. */
+const ALARMS = [
+  "poison-messages",
+  "dispatch-failures",
+  "pool-vault-dead-letters",
+  "worker-errors",
+  "function-errors",
+] as const;
+
+/** What was measured rings an alarm, which goes by SNS to the notifier. */
+export const alarmsAreTold = async (told: readonly Told[], rang: ReadonlySet<string>): Promise<string> => {
+  const alerts: string[] = [];
+  for (const key of ALARMS) {
+    const alarm = `${SERVICE}-${STAGE}-${key}`;
+    alerts.push(toldAs(await heard(told, alarm, (one) => one.kind === "alarm" && one.alarm === alarm)));
+    check(rang.has(alarm), `the alarm ${alarm} rang`, [...rang]);
+  }
+  return alerts.join("; ");
 };
 
 /** What was changed by hand in this scenario; and the zones, which the emulator forgets. */
@@ -303,9 +328,19 @@ export const rightsAreUsed = async ({ aws, commands }: Stage): Promise<string> =
   await commands.ask("runs", "--state", "dead");
   const { used, byServices, notHere, idle } = await usageOfRoles(aws);
   check(idle.length === 0, "every right is used, or excused", idle);
+  const refused = await refusedCalls(aws);
+  check(refused.length === 0, "no call of a function was refused", refused);
   const excused =
     notHere.length === 0 ? "" : `, ${notHere.length} not brought about here (${notHere.join("; ")})`;
-  return `${used} used, ${byServices} by the services themselves${excused}`;
+  return `no call refused; ${used} used, ${byServices} by the services themselves${excused}`;
+};
+
+/** Chosen by the seed, one statement at a time is taken out of a role; without any of them the stage must not work. */
+export const rightsAreMissed = async (stage: Stage, count: number, seed: number): Promise<string> => {
+  const lines: string[] = [];
+  const { taken, unmissed } = await withoutEach(stage, atRandom(count, seed), (line) => lines.push(line));
+  check(unmissed.length === 0, "each right is missed", unmissed);
+  return `seed ${seed}, ${taken} taken: ${lines.join("; ")}`;
 };
 
 export const removed = async (stage: Stage): Promise<string> => {

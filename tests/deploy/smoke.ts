@@ -6,18 +6,18 @@ import { GetQueueUrlCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import type { AlertTest } from "../../lib/app/notify/test-alert.ts";
 import type { RunView } from "../../lib/core/runs/run.ts";
 import { mayDo, oneOf } from "./permissions.ts";
-import { SERVICE, STAGE } from "./project.ts";
+import { SERVICE } from "./project.ts";
 import { until } from "./report.ts";
 import { BY_SERVICES, type Right, reasonIn } from "./roles-used.ts";
-import { QUEUE, type Stage } from "./stage.ts";
+import { physicalName, type Stage } from "./stage.ts";
 
 const MOST_MS = 25_000;
 const TWO_MINUTES_MS = 120_000;
 
-const invoke = async ({ aws }: Stage, name: string, event: object): Promise<string> => {
-  const { Payload, FunctionError } = await aws.lambda.send(
+const invoke = async (stage: Stage, name: string, event: object): Promise<string> => {
+  const { Payload, FunctionError } = await stage.aws.lambda.send(
     new InvokeCommand({
-      FunctionName: `${SERVICE}-${STAGE}-belfry-${name}`,
+      FunctionName: physicalName(stage, name),
       Payload: new TextEncoder().encode(JSON.stringify(event)),
     }),
   );
@@ -98,14 +98,16 @@ const slotsOf = (round: number): readonly [number, number] => {
 
 const deliverLate = async (stage: Stage, slotMs: number): Promise<void> => {
   const { sqs } = stage.aws;
-  const { QueueUrl } = await sqs.send(new GetQueueUrlCommand({ QueueName: QUEUE("dispatch-failures") }));
+  const { QueueUrl } = await sqs.send(
+    new GetQueueUrlCommand({ QueueName: physicalName(stage, "dispatch-failures") }),
+  );
   await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(eventAt(slotMs)) }));
   await ends(stage, idAt(slotMs), "succeeded");
 };
 
 /** A real alarm, through SNS and the notifier, to the channel. */
 const alerted = async (stage: Stage): Promise<void> => {
-  const AlarmName = `${SERVICE}-${STAGE}-poison-messages`;
+  const AlarmName = `${SERVICE}-${stage.name}-poison-messages`;
   const quiet = { AlarmName, StateValue: "OK", StateReason: "a test begins" } as const;
   await stage.aws.cloudWatch.send(new SetAlarmStateCommand(quiet));
   const { ok, hops } = await operate<AlertTest>(stage, "POST", "/v1/alerts/test", { topic: "notify" });

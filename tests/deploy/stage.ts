@@ -2,32 +2,45 @@ import { DescribeStackResourceCommand, DescribeStacksCommand } from "@aws-sdk/cl
 import { FilterLogEventsCommand } from "@aws-sdk/client-cloudwatch-logs";
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { InvokeCommand } from "@aws-sdk/client-lambda";
+import { CreateSecretCommand } from "@aws-sdk/client-secrets-manager";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { RunView } from "../../lib/core/runs/run.ts";
 import type { Aws } from "./aws.ts";
 import type { Commands } from "./commands.ts";
-import { SERVICE, STAGE } from "./project.ts";
+import { SERVICE } from "./project.ts";
 import { until } from "./report.ts";
 
 /** What a run of the scenario works with. */
 export interface Stage {
+  readonly name: string;
   readonly aws: Aws;
   readonly commands: Commands;
 }
 
-export const QUEUE = (name: string): string => `${SERVICE}-${STAGE}-belfry-${name}`;
+const stackOf = ({ name }: Stage): string => `${SERVICE}-${name}`;
 
-export const stateOfStack = async ({ aws }: Stage): Promise<string | undefined> => {
-  const StackName = `${SERVICE}-${STAGE}`;
+/** Of a queue or a function of ours. */
+export const physicalName = (stage: Stage, name: string): string => `${stackOf(stage)}-belfry-${name}`;
+
+/** Where the project's jobs and channels look for it. */
+export const putSecret = async ({ aws, name: stage }: Stage, name: string, value: string): Promise<void> => {
+  await aws.secrets.send(
+    new CreateSecretCommand({ Name: `${SERVICE}/${stage}/${name}`, SecretString: value }),
+  );
+};
+
+export const stateOfStack = async (stage: Stage): Promise<string | undefined> => {
+  const { aws } = stage;
+  const StackName = stackOf(stage);
   const answer = await aws.cloudFormation
     .send(new DescribeStacksCommand({ StackName }))
     .catch(() => undefined);
   return answer?.Stacks?.[0]?.StackStatus;
 };
 
-export const outputOf = async ({ aws }: Stage, name: string): Promise<string> => {
-  const StackName = `${SERVICE}-${STAGE}`;
-  const { Stacks = [] } = await aws.cloudFormation.send(new DescribeStacksCommand({ StackName }));
+export const outputOf = async (stage: Stage, name: string): Promise<string> => {
+  const StackName = stackOf(stage);
+  const { Stacks = [] } = await stage.aws.cloudFormation.send(new DescribeStacksCommand({ StackName }));
   const found = Stacks[0]?.Outputs?.find(({ OutputKey }) => OutputKey === name)?.OutputValue;
   if (found === undefined) throw new Error(`the stack has no output ${name}`);
   return found;
@@ -35,16 +48,18 @@ export const outputOf = async ({ aws }: Stage, name: string): Promise<string> =>
 
 /** A line of the function's log that has that message, once there is one. */
 export const whenLogged = (
-  { aws }: Stage,
-  functionKey: string,
+  stage: Stage,
+  name: string,
   message: string,
   mostMs: number,
 ): Promise<Record<string, unknown>> =>
   until(
-    `a line "${message}" of ${functionKey}`,
+    `a line "${message}" of ${name}`,
     async () => {
-      const logGroupName = `/aws/lambda/${SERVICE}-${STAGE}-${functionKey}`;
-      const answer = await aws.logs.send(new FilterLogEventsCommand({ logGroupName })).catch(() => undefined);
+      const logGroupName = `/aws/lambda/${physicalName(stage, name)}`;
+      const answer = await stage.aws.logs
+        .send(new FilterLogEventsCommand({ logGroupName }))
+        .catch(() => undefined);
       const lines = (answer?.events ?? []).map(({ message: line = "" }) => readLine(line));
       return lines.find((line) => line?.["message"] === message);
     },
@@ -59,9 +74,9 @@ const readLine = (line: string): Record<string, unknown> | undefined => {
   }
 };
 
-export const physicalId = async ({ aws }: Stage, LogicalResourceId: string): Promise<string> => {
-  const answer = await aws.cloudFormation.send(
-    new DescribeStackResourceCommand({ StackName: `${SERVICE}-${STAGE}`, LogicalResourceId }),
+export const physicalId = async (stage: Stage, LogicalResourceId: string): Promise<string> => {
+  const answer = await stage.aws.cloudFormation.send(
+    new DescribeStackResourceCommand({ StackName: stackOf(stage), LogicalResourceId }),
   );
   return answer.StackResourceDetail?.PhysicalResourceId ?? "";
 };
@@ -99,12 +114,12 @@ export const runByHand = async ({ commands }: Stage, job: string): Promise<strin
   (await commands.ask<RunView>("run", job)).runId;
 
 /** By hand, so many at once, by the request that the command line makes: their ids. */
-export const runMany = async ({ aws }: Stage, job: string, count: number): Promise<readonly string[]> => {
-  const FunctionName = `${SERVICE}-${STAGE}-belfry-operate`;
+export const runMany = async (stage: Stage, job: string, count: number): Promise<readonly string[]> => {
+  const FunctionName = physicalName(stage, "operate");
   const ids: string[] = [];
   const event = { method: "POST", path: `/v1/jobs/${job}/runs`, body: "{}" };
   for (let i = 0; i < count; i++) {
-    const { Payload } = await aws.lambda.send(
+    const { Payload } = await stage.aws.lambda.send(
       new InvokeCommand({
         FunctionName,
         Payload: new TextEncoder().encode(JSON.stringify(event)),
