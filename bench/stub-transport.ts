@@ -16,6 +16,7 @@ interface Call {
   readonly ExpressionAttributeValues?: { readonly [placeholder: string]: Attribute };
   readonly ReturnValues?: string;
   readonly MessageBody?: string;
+  readonly Entries?: readonly { readonly Id: string }[];
 }
 
 interface Request {
@@ -86,6 +87,10 @@ export const stubTransport = () => {
       sent.push(MessageBody);
       return { MessageId: String(sent.length) };
     },
+    SendMessageBatch: ({ Entries = [] }) => ({
+      Successful: Entries.map(({ Id }) => ({ Id, MessageId: Id, MD5OfMessageBody: "" })),
+      Failed: [],
+    }),
   };
   const answer = (operation: string, call: Call): object => {
     const act = operations[operation];

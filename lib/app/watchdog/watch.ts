@@ -23,7 +23,7 @@ import { eachInTurn } from "./each-in-turn.ts";
 import { keepPromise, look, type Promised, promisedIn } from "./looks.ts";
 import { type Cursor, type Pass, see } from "./pass.ts";
 import { endOrphan } from "./removed-jobs.ts";
-import { lookAtDue, lookAtMonitor } from "./watch-slots.ts";
+import { type DueSlots, lookAtDue, lookAtMonitor } from "./watch-slots.ts";
 
 /**
  * One pass of the watchdog: compares the slots that the definitions expect with the records, from where the last pass
@@ -52,7 +52,7 @@ export const watch = async (deps: Deps): Promise<void> => {
   const firing = deps.jobs.all.filter((job) => deps.jobs.firesHere(job));
   const failures = [
     ...(await lookBackAtChanges(deps, pass)),
-    ...(await eachInTurn(firing, (job) => lookAtSlots(deps, job, pass))),
+    ...(await lookAtSlots(deps, firing, pass)),
     ...(await lookAtAgenda(deps, pass)),
     ...(await lookAtNotes(deps, pass)),
     ...(await keepHealth(deps, pass)),
@@ -98,14 +98,38 @@ const lookBackAtChanges = (deps: Deps, { changed, from, until }: Pass): Promise<
   return eachInTurn(passed, ([subject]) => noteOpenRuns(deps, subject));
 };
 
-const lookAtSlots = async (deps: Deps, job: JobDefinition, pass: Pass): Promise<void> => {
+/** As many slots as one request reads the records of. */
+const SLOTS_TOGETHER = 100;
+
+const lookAtSlots = async (
+  deps: Deps,
+  firing: readonly JobDefinition[],
+  pass: Pass,
+): Promise<readonly unknown[]> => {
+  const failures: unknown[] = [];
+  let due: DueSlots[] = [];
+  let count = 0;
+  const lookAtThem = async (): Promise<void> => {
+    failures.push(...(await lookAtDue(deps, pass, due).catch((error: unknown) => [error])));
+    due = [];
+    count = 0;
+  };
+  for (const job of firing) {
+    const one = dueOf(deps, job, pass);
+    pass.subjects.set(job.subject, one.subject);
+    if (one.slots.length > 0) due.push(one);
+    count += one.slots.length;
+    if (count >= SLOTS_TOGETHER) await lookAtThem();
+  }
+  await lookAtThem();
+  return failures;
+};
+
+const dueOf = (deps: Deps, job: JobDefinition, pass: Pass): DueSlots => {
   const subject = subjectOfJob(deps, job, pass.control);
   const sinceMs = pass.since.get(job.subject) ?? pass.nowMs;
   const fromMs = Math.max(pass.from.slotsUntilMs, sinceMs, pass.nowMs - OLDEST_DELIVERY_MS);
-  const slots = [...(subject.schedule?.slots(fromMs, pass.until.slotsUntilMs) ?? [])];
-  pass.subjects.set(job.subject, subject);
-  const [failure] = await lookAtDue(deps, pass, [{ subject, slots }]);
-  if (failure !== undefined) throw failure;
+  return { subject, slots: [...(subject.schedule?.slots(fromMs, pass.until.slotsUntilMs) ?? [])] };
 };
 
 /** The runs that somebody noted for a look in this pass: by hand, retried, or not over at an earlier look. */

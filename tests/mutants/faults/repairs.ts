@@ -119,12 +119,7 @@ const watchFaults = faultsIn("lib/app/watchdog/watch.ts", [
     LOST,
   ],
   ["the watchdog looks at no notes", "    ...(await lookAtNotes(deps, pass)),\n", "", LOST],
-  [
-    "the watchdog looks at no slots",
-    "    ...(await eachInTurn(firing, (job) => lookAtSlots(deps, job, pass))),\n",
-    "",
-    LOST,
-  ],
+  ["the watchdog looks at no slots", "    ...(await lookAtSlots(deps, firing, pass)),\n", "", LOST],
   [
     "the cursor moves past looks that failed",
     "  if (failures.length === 1) throw failures[0];\n",

@@ -67,7 +67,7 @@ export const withCrowd = (table: Table, count: number): Table => {
 /** How often each request was made; of many keys at once also how many. */
 export type Requests = { readonly [request: string]: number };
 
-const counting = (table: Table) => {
+export const counting = (table: Table) => {
   let counts: Record<string, number> = {};
   const count = (name: string, by = 1): void => {
     counts[name] = (counts[name] ?? 0) + by;
@@ -128,6 +128,8 @@ export interface Cost {
   readonly pages: number;
   /** A pass that finds 100 runs which went well. */
   readonly healthy: Requests;
+  /** Processor time of that pass. */
+  readonly healthyCpuMs: number;
   /** A pass that has to dispatch 100. */
   readonly undelivered: Requests;
   readonly sent: number;
@@ -146,16 +148,18 @@ export const costOf = async (table: Table): Promise<Cost> => {
     await watch(deps);
   }
   const pages = take()["write"] ?? 0;
-  const passAt = async (iso: string): Promise<Requests> => {
+  const passAt = async (iso: string) => {
     await env.moveTo(shortIsoOf(msOf(iso) + 2 * MINUTE_MS));
     await watch(deps);
     take();
     await env.moveBy(MINUTE_MS);
+    const before = process.cpuUsage();
     await watch(deps);
-    return take();
+    const { user, system } = process.cpuUsage(before);
+    return { requests: take(), cpuMs: (user + system) / 1_000 };
   };
   await succeed(table, msOf("2026-12-01T12:00:00Z"));
-  const healthy = await passAt("2026-12-01T12:00:00Z");
-  const undelivered = await passAt("2026-12-01T13:00:00Z");
-  return { walkPasses, pages, healthy, undelivered, sent: env.sent.length };
+  const { requests: healthy, cpuMs: healthyCpuMs } = await passAt("2026-12-01T12:00:00Z");
+  const { requests: undelivered } = await passAt("2026-12-01T13:00:00Z");
+  return { walkPasses, pages, healthy, healthyCpuMs, undelivered, sent: env.sent.length };
 };
