@@ -15,11 +15,22 @@ const ADDRESSES = {
 const SUMMARY_BYTES = 1_024;
 const DEDUP_CHARACTERS = 255;
 
-/** What is told of one job, or by one alarm, is one incident, which good news resolves. */
-const dedupKey = ({ id, job, alarm, kind }: Alert, { stage }: TextContext): string => {
-  const about = kind === "test" ? id : (alarm ?? (job === undefined ? kind : `job/${job}`));
-  return `belfry/${stage}/${about}`.slice(0, DEDUP_CHARACTERS);
+/**
+ * What is told of one job, run-time schedule or alarm is one incident, which good news resolves. What nothing resolves
+ * is an incident of its own: under the key of an earlier one it would be taken for the same, and told to nobody.
+ */
+const incidentOf = ({ id, job, automation, alarm, passing }: Alert): string => {
+  if (passing === true) return id;
+  if (automation !== undefined) return `automation/${automation}`;
+  return alarm ?? (job === undefined ? id : `job/${job}`);
 };
+
+const dedupKey = (alert: Alert, { stage }: TextContext): string =>
+  `belfry/${stage}/${incidentOf(alert)}`.slice(0, DEDUP_CHARACTERS);
+
+/** Neither a job's recovery nor an alarm's end will come for it. */
+const isLeftOpen = ({ job, alarm, passing }: Alert): boolean =>
+  passing === true || (job === undefined && alarm === undefined);
 
 const INFORMS = ["slow", "paused", "watchdog-back", "test"];
 
@@ -48,7 +59,10 @@ const eventOf = (alert: Alert, context: TextContext, routingKey: string) => {
       timestamp: isoOf(atMs),
       ...(job === undefined ? {} : { component: job }),
       class: kind,
-      custom_details: Object.fromEntries(facts),
+      custom_details: {
+        ...Object.fromEntries(facts),
+        ...(isLeftOpen(alert) ? { Incident: "nothing will end it: resolve it once it is read" } : {}),
+      },
     },
     ...(links.length === 0 ? {} : { links }),
   };

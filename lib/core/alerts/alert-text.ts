@@ -83,13 +83,14 @@ const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
 
 /** What people read of an alert, whatever the channel. */
 export const alertText = (alert: Alert, context: TextContext): AlertText => {
-  const { job, reason, error, slotMs, atMs, timezone, runId, owner, runbook, remedy } = alert;
+  const { job, automation, reason, error, slotMs, atMs, timezone, runId, owner, runbook, remedy } = alert;
   const link = linkOf(alert, context);
   const facts: readonly (readonly [string, string | undefined])[] = [
     ["Why", reason],
     // The reason mostly ends with it.
     ["Error", error && !reason.includes(error.message) ? `${error.name}: ${error.message}` : undefined],
     ["Slot", slotMs === undefined ? undefined : bothClocks(slotMs, timezone)],
+    ["Automation", automation],
     ["Run", runId],
     ["At", bothClocks(atMs, timezone)],
     ["To do", remedy],

@@ -34,6 +34,8 @@ export interface Alert {
   /** One sentence: what is the matter, and why. */
   readonly reason: string;
   readonly job?: string;
+  /** Id of the run-time schedule whose run it is; `job` is what that runs. */
+  readonly automation?: string;
   readonly owner?: string;
   readonly runbook?: string;
   readonly slotMs?: number;
@@ -45,6 +47,8 @@ export interface Alert {
   /** What to do about it, where that is known: one sentence. */
   readonly remedy?: string;
   readonly error?: { readonly name: string; readonly message: string };
+  /** Its end is not told: it is over already, or has none, or nobody wants to hear of ends. */
+  readonly passing?: true;
   /** Failures in a row, or how many slots the alert speaks of. */
   readonly count?: number;
 }

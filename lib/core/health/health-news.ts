@@ -1,6 +1,6 @@
 import type { AlertKind, AlertTopic } from "../alerts/alert.ts";
 import { durationText, roughText } from "../duration.ts";
-import { runIdOf, slotMsOf } from "../identity.ts";
+import { automationIdIn, runIdOf, slotMsOf } from "../identity.ts";
 import type { JobDefinition } from "../jobs/job.ts";
 import { shortIsoOf } from "../time.ts";
 import type { Health, Known, Level, Seen, Streak, Trouble } from "./health.ts";
@@ -68,6 +68,12 @@ export const isNewStreak = (old: Streak | undefined, streak: Streak): boolean =>
 export const knownLevel = ({ known, streak: old }: Health, streak: Streak | undefined): Level =>
   known === undefined || streak === undefined || isNewStreak(old, streak) ? 0 : known.level;
 
+/** The pause of a run-time schedule is not that of its job. */
+const howToResume = ({ name, subject }: JobDefinition): string =>
+  automationIdIn(subject) === undefined
+    ? `"belfry resume ${name}" lets it fire again`
+    : "it fires again when it is resumed";
+
 const streakNews = (turn: Turn): readonly News[] => {
   const { job, before, streak, failures, pausesItself } = turn;
   const [fact] = failures;
@@ -80,7 +86,7 @@ const streakNews = (turn: Turn): readonly News[] => {
   const told = { fact, count: streak.count, isPage, opens: true, level: streak.level } as const;
   const topic = isPage ? "page" : "notify";
   if (pausing) {
-    const reason = `it paused itself after ${what}; "belfry resume ${job.name}" lets it fire again`;
+    const reason = `it paused itself after ${what}; ${howToResume(job)}`;
     return [{ ...told, kind: "paused", topic, reason }];
   }
   const kind = fact.state === "missed" ? "missed" : streak.count === 1 ? "failed" : "failing";

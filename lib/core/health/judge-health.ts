@@ -1,5 +1,5 @@
 import type { Alert, AlertTopic } from "../alerts/alert.ts";
-import { runIdOf, slotMsOf } from "../identity.ts";
+import { automationIdIn, runIdOf, slotMsOf } from "../identity.ts";
 import type { JobDefinition } from "../jobs/job.ts";
 import { defined } from "../read-options.ts";
 import { MINUTE_MS } from "../time.ts";
@@ -184,6 +184,8 @@ const alertOf = (
   flip: { readonly n: number; readonly atMs: number },
 ): Alert => {
   const { kind, topic, reason, fact, count } = news;
+  const automation = automationIdIn(job.subject);
+  const hasEnd = kind === "recovered" || (job.alerts.recovery && !isPast(news));
   return {
     id: `flip~${job.subject}~${flip.n}`,
     topic,
@@ -191,6 +193,7 @@ const alertOf = (
     atMs: flip.atMs,
     reason,
     job: job.name,
+    ...(automation === undefined ? {} : { automation }),
     timezone: job.timezone,
     ...(job.owner === undefined ? {} : { owner: job.owner }),
     ...(job.runbook === undefined ? {} : { runbook: job.runbook }),
@@ -202,6 +205,7 @@ const alertOf = (
         }),
     ...(fact?.error === undefined ? {} : { error: fact.error }),
     ...(count === undefined ? {} : { count }),
+    ...(hasEnd ? {} : { passing: true }),
   };
 };
 

@@ -160,4 +160,35 @@ const channelFaults = faultsIn("lib/adapters/channels/http.ts", [
   ],
 ]);
 
-export const notifyingFaults = [...outboxFaults, ...deliverFaults, ...alarmFaults, ...channelFaults];
+const incidentFaults = faultsIn("lib/adapters/channels/pagerduty.ts", [
+  [
+    "news without an end is taken for a repeat",
+    "if (passing === true) return id;",
+    "if (id === job) return id;",
+    LOST,
+  ],
+  [
+    "one schedule's recovery ends the incident of another",
+    "if (automation !== undefined) return `automation/",
+    "if (automation === job) return `automation/",
+    LOST,
+  ],
+]);
+
+const takingFaults = faultsIn("lib/inbound/notifier.ts", [
+  [
+    "an alarm that cannot be stored is dropped",
+    "return [{ itemIdentifier }];",
+    "return itemIdentifier === one.status ? [{ itemIdentifier }] : [];",
+    LOST,
+  ],
+]);
+
+export const notifyingFaults = [
+  ...incidentFaults,
+  ...takingFaults,
+  ...outboxFaults,
+  ...deliverFaults,
+  ...alarmFaults,
+  ...channelFaults,
+];

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { deleteAutomationOf, editAutomationOf } from "../../../lib/app/automations/automations.ts";
 import { watch } from "../../../lib/app/watchdog/watch.ts";
 import { agendaIn, idsIn, moveLooked, packedPages } from "../../../lib/core/automations/agenda.ts";
-import { AGENDA_KEY, automationKey, dueRange } from "../../../lib/core/items.ts";
+import { AGENDA_KEY, automationKey, CONTROL_KEY, dueRange } from "../../../lib/core/items.ts";
 import { definition } from "../../support/definitions.ts";
 import { itemBytes } from "../../support/item-size.ts";
 import { at, msOf, setup } from "../../support/path.ts";
@@ -217,6 +217,43 @@ test("each has a health of its own, which its job does not share", async () => {
   ]);
   const kept = env.table.items().filter(({ health }) => health !== undefined);
   expect(kept.map(({ pk, sk }) => `${pk}/${sk}`)).toEqual(["J#automation:noon/H"]);
+});
+
+test("one that fails so often in a row pauses itself, and neither its job nor another of its schedules", async () => {
+  const env = await deployed({ ...REPORT, alerts: { ...REPORT.alerts, pauseAfter: 2 } });
+  await create(env, { cron: "0 12-20 * * *" });
+  await create(env, { id: "well", cron: "0 12-20 * * *" });
+  env.handle(({ runId }) =>
+    runId.startsWith("automation:noon")
+      ? { kind: "threw", permanent: true, error: { name: "Error", message: "no such city" } }
+      : { kind: "returned", result: 1 },
+  );
+  let worked = 0;
+  for (const hour of ["12", "13", "14"]) {
+    await watchUntil(env, `2026-12-01T${hour}:03:00Z`);
+    for (const { message } of env.sent.slice(worked)) await env.work(message);
+    worked = env.sent.length;
+    await watchUntil(env, `2026-12-01T${hour}:20:00Z`);
+  }
+  expect(ends(env)).toEqual([
+    "noon 12-01T12:00: dead",
+    "noon 12-01T13:00: dead",
+    "noon 12-01T14:00: skipped",
+    "well 12-01T12:00: succeeded",
+    "well 12-01T13:00: succeeded",
+    "well 12-01T14:00: succeeded",
+  ]);
+  const told = env.table.items().filter(({ sk }) => sk === "alert");
+  expect(told.map(({ alert }) => JSON.parse(String(alert)))).toMatchObject([
+    { kind: "failed", automation: "noon" },
+    {
+      kind: "paused",
+      automation: "noon",
+      reason: expect.stringMatching(/it fires again when it is resumed$/),
+    },
+  ]);
+  // The job itself, as a whole, is not paused.
+  expect(await env.table.get(CONTROL_KEY, { consistent: true })).toBeUndefined();
 });
 
 test("its health ends with it: nobody is reminded of what a deleted one did", async () => {

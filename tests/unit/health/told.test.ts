@@ -231,3 +231,23 @@ test("a job pauses itself although a pause of former days, which is over, stands
     reason: "paused",
   });
 });
+
+const passingIn = (stack: LiveStack): readonly string[] =>
+  stack.alerts().map(({ kind, passing }) => `${kind}${passing === true ? ", passing" : ""}`);
+
+test("an alert says when its end will not be told: it is over already, or nobody wants to hear of ends", async () => {
+  const slow = await started(hourly({ alerts: alerts({ slowAfterMs: 1 }) }));
+  slow.handle(undefined);
+  await slow.playUntil("2027-03-01T01:02:00Z");
+  slow.attempts.at(-1)?.end(DONE);
+  slow.handle(() => failure());
+  await slow.playUntil("2027-03-01T02:30:00Z");
+  slow.handle(() => DONE);
+  await slow.playUntil("2027-03-01T03:30:00Z");
+  expect(passingIn(slow)).toEqual(["slow, passing", "failed", "recovered"]);
+
+  const endless = await started(hourly({ alerts: alerts({ recovery: false }) }));
+  endless.handle(() => failure());
+  await endless.playUntil("2027-03-01T01:30:00Z");
+  expect(passingIn(endless)).toEqual(["failed, passing"]);
+});

@@ -321,6 +321,70 @@ test("an alarm that is over resolves the incident of that alarm", async () => {
   ]);
 });
 
+/** The key of each alert that PagerDuty was sent, with what became of the incident. */
+const incidents = async (...alerts: readonly Alert[]): Promise<readonly string[]> => {
+  const receiver = await httpReceiver("{}");
+  const options = { name: "pagerduty", routingKey: "PAGER" };
+  const channel = pagerDutyChannel(depsWith({ PAGER: "R" }), options, receiver.address);
+  for (const each of alerts) await channel.send([each]);
+  return receiver.received.map(({ body }) => {
+    const { event_action, dedup_key, payload } = JSON.parse(body);
+    const hint = payload?.custom_details.Incident === undefined ? "" : ", to be resolved by hand";
+    return `${event_action} ${dedup_key}${hint}`;
+  });
+};
+
+const ofJob = { topic: "notify", atMs: nowMs, reason: "r", job: "daily-report" } as const;
+
+test("news that nothing will end is an incident of its own in PagerDuty, neither shared with the job's nor with the next", async () => {
+  const slow = { ...ofJob, kind: "slow", passing: true } as const;
+  expect(
+    await incidents(
+      { ...ofJob, kind: "failed", id: "flip~daily-report~1" },
+      { ...slow, id: "flip~daily-report~2" },
+      { ...slow, id: "flip~daily-report~3" },
+      { ...ofJob, kind: "recovered", id: "flip~daily-report~4" },
+    ),
+  ).toEqual([
+    "trigger belfry/prod/job/daily-report",
+    "trigger belfry/prod/flip~daily-report~2, to be resolved by hand",
+    "trigger belfry/prod/flip~daily-report~3, to be resolved by hand",
+    "resolve belfry/prod/job/daily-report",
+  ]);
+});
+
+test("what is about no job and no alarm is told each time: two outages of the watchdog are two incidents", async () => {
+  const back = { topic: "notify", kind: "watchdog-back", atMs: nowMs, reason: "r" } as const;
+  const stray = { topic: "notify", kind: "alarm", atMs: nowMs, reason: "r" } as const;
+  expect(
+    await incidents(
+      { ...back, id: "watchdog-back~1" },
+      { ...back, id: "watchdog-back~2" },
+      { ...stray, id: "sns~1" },
+      { ...stray, id: "sns~2" },
+    ),
+  ).toEqual(
+    ["watchdog-back~1", "watchdog-back~2", "sns~1", "sns~2"].map(
+      (id) => `trigger belfry/prod/${id}, to be resolved by hand`,
+    ),
+  );
+});
+
+test("each run-time schedule of a job has its own incident, which another's recovery leaves open", async () => {
+  const failed = { ...ofJob, kind: "failed" } as const;
+  expect(
+    await incidents(
+      { ...failed, id: "1", automation: "a1" },
+      { ...failed, id: "2", automation: "a2" },
+      { ...ofJob, kind: "recovered", id: "3", automation: "a1" },
+    ),
+  ).toEqual([
+    "trigger belfry/prod/automation/a1",
+    "trigger belfry/prod/automation/a2",
+    "resolve belfry/prod/automation/a1",
+  ]);
+});
+
 /** As docs/alerts.md says, and Standard Webhooks: written here once more, as a receiver would. */
 const isSigned = ({ received }: HttpReceiver, key: Buffer): boolean => {
   const [request] = received;
