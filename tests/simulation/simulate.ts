@@ -97,6 +97,7 @@ for (let seed = first; seed < first + Number(values.seeds); seed++) {
   const broken = [...lost, ...doubled, ...stuck];
   if (broken.length > 0) console.error(`seed ${seed}, overlap ${policy.name}:\n  ${broken.join("\n  ")}`);
   if (broken.length > 0 && values.stop) break;
+  if (totals.seeds % 100 === 0) console.error(`${totals.seeds} seeds, ${totals.occurrences} occurrences`);
 }
 
 console.error(`times hit, by overlap policy: ${POLICIES.map(({ name }) => name).join(" | ")}`);
