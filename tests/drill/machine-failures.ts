@@ -76,19 +76,27 @@ export const deadLetters = async (stage: Stage): Promise<readonly Outcome[]> => 
 };
 
 const SILENT = alarm("watchdog-silent");
+/** Away for longer, the watchdog says so when it is back. */
+const AWAY_MS = 5 * MINUTE_MS + 10 * SECOND_MS;
 
 /** Its first question of a pass gets no answer, as where a function hangs: it makes no pass at all. */
 export const watchdogStops = async ({ services, watch }: Stage): Promise<readonly Outcome[]> => {
   const sinceMs = Date.now();
   services.breakTable((body) => (/"W"/.test(body) && /"cursor"/.test(body) ? "hang" : undefined));
-  await watch.until(`pager alarm page ${SILENT}`, sinceMs);
-  services.mendTable();
-  const outcome = await watch.outcomeOf({
+  const stopped = await watch.outcomeOf({
     case: "the watchdog is stopped",
     sinceMs,
-    expected: [...paged("alarm", SILENT), ...paged("alarm-over", SILENT)],
+    expected: paged("alarm", SILENT),
   });
-  return [outcome];
+  await untilMs(sinceMs + AWAY_MS);
+  const backMs = Date.now();
+  services.mendTable();
+  const back = await watch.outcomeOf({
+    case: "the watchdog is back, and says so",
+    sinceMs: backMs,
+    expected: ["chat watchdog-back notify -", ...paged("alarm-over", SILENT)],
+  });
+  return [stopped, back];
 };
 
 const OUTAGE_MS = 60 * SECOND_MS;

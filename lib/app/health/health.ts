@@ -27,7 +27,7 @@ import { putAlert } from "../notify/outbox.ts";
 import { mutedUntilMs, pausedBy, pauseEntry } from "../operate/control.ts";
 import { listedInLock } from "../path/lock-keeper.ts";
 import { controlKey, type Subject } from "../subjects.ts";
-import { eachInTurn } from "../watchdog/each-in-turn.ts";
+import { eachInTurn, type Failure } from "../watchdog/each-in-turn.ts";
 import { lookAt } from "../watchdog/looks.ts";
 
 type HealthDeps = Pick<Deps, "table" | "clock" | "journal" | "timings" | "jobs">;
@@ -218,7 +218,7 @@ export interface HealthPass {
 export const keepHealth = async (
   deps: HealthDeps,
   { sightings, noted, subjects }: HealthPass,
-): Promise<readonly unknown[]> => {
+): Promise<readonly Failure[]> => {
   const names = [...new Set([...sightings.keys(), ...noted])];
   // The health of a run-time schedule ends with it.
   const judged = names.flatMap((name) => subjects.get(name) ?? []).filter((one) => !isDeleted(one));
@@ -230,9 +230,23 @@ export const keepHealth = async (
       storedHealth(item),
     ]),
   );
-  return eachInTurn(judged, async ({ job, control }) => {
+  const judgeOne = async ({ job, control }: Subject): Promise<void> => {
     const look = { job, sightings: sightings.get(job.subject) ?? [], control, nowMs: deps.clock.nowMs() };
     const isWanted = noted.has(job.subject) || isWorthIt(deps, look, bySubject.get(job.subject));
     if (isWanted) await judge(deps, look);
-  });
+  };
+  return eachInTurn(judged, judgeOne, ({ job: { subject } }) =>
+    lookAgain(deps, subject, sightings.get(subject) ?? []),
+  );
+};
+
+/** At the job, and at all that the pass has seen of it. */
+const lookAgain = async (
+  deps: HealthDeps,
+  subject: string,
+  sightings: readonly Sighting[],
+): Promise<void> => {
+  const atMs = deps.clock.nowMs();
+  await lookAt(deps, { subject, slotKey: HEALTH_NOTE }, { atMs });
+  for (const { occurrence } of sightings) await lookAt(deps, occurrence, { atMs });
 };

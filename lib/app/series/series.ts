@@ -26,7 +26,7 @@ import { scheduleText } from "../definitions.ts";
 import type { Deps } from "../deps.ts";
 import { claimAndSend } from "../path/claims.ts";
 import { isLocked, maxHolders } from "../path/lock-keeper.ts";
-import { eachInTurn } from "../watchdog/each-in-turn.ts";
+import { eachInTurn, type Failure } from "../watchdog/each-in-turn.ts";
 import { LONGEST_ASK_MS, noteAsk } from "../watchdog/looks.ts";
 import { nextRuns } from "./series-source.ts";
 
@@ -210,7 +210,7 @@ const continueOne = async (deps: SeriesDeps, registered: Registered): Promise<vo
 };
 
 /** The watchdog's part: every series that is not over, by the one item that lists them. Answers what was thrown. */
-export const continueSeries = async (deps: SeriesDeps): Promise<readonly unknown[]> => {
+export const continueSeries = async (deps: SeriesDeps): Promise<readonly Failure[]> => {
   const registry = await deps.table.get(SERIES_KEY, { consistent: false });
   return eachInTurn(registeredIn(registry), (registered) => continueOne(deps, registered));
 };

@@ -28,7 +28,7 @@ import { eachAtOnce } from "../at-once.ts";
 import type { Deps } from "../deps.ts";
 import { keepHealth } from "../health/health.ts";
 import { subjectOfAutomation } from "../subjects.ts";
-import { eachInTurn } from "./each-in-turn.ts";
+import { eachInTurn, type Failure } from "./each-in-turn.ts";
 import type { Pass } from "./pass.ts";
 import { endOrphan } from "./removed-jobs.ts";
 import { type DueSlots, lookAtDue } from "./watch-slots.ts";
@@ -50,7 +50,7 @@ interface Place {
  * place of its own in time, so that neither it nor the rest of the pass waits for what fails in the other. Answers what
  * was thrown. Where nobody ever made a run-time schedule it is one read.
  */
-export const lookAtAgenda = async (deps: Deps, pass: Pass): Promise<readonly unknown[]> => {
+export const lookAtAgenda = async (deps: Deps, pass: Pass): Promise<readonly Failure[]> => {
   const own: Pass = { ...pass, sightings: new Map(), noted: new Set() };
   try {
     const agenda = agendaIn(await deps.table.get(AGENDA_KEY, { consistent: true }));
@@ -58,11 +58,11 @@ export const lookAtAgenda = async (deps: Deps, pass: Pass): Promise<readonly unk
     const { failures, reached } = await lookAtMinutes(deps, own, agenda);
     const unjudged = await keepHealth(deps, own);
     // Up to the first look that failed: after an outage no pass gets through all of it.
-    if (unjudged.length === 0) await moveTo(deps, agenda, reached);
+    if (unjudged.every(({ isKept }) => isKept)) await moveTo(deps, agenda, reached);
     await planOn(deps, agenda);
     return [...failures, ...unjudged];
   } catch (error) {
-    return [error];
+    return [{ error, isKept: true }];
   }
 };
 
@@ -74,7 +74,7 @@ const moveTo = async ({ table }: Deps, agenda: Agenda, reached: Place): Promise<
 const lookAtMinutes = async (deps: Deps, pass: Pass, agenda: Agenda) => {
   const untilMs = Math.min(pass.until.slotsUntilMs, agenda.plannedUntilMs);
   const stopAtMs = deps.clock.nowMs() + LONGEST_LOOK_MS;
-  const failures: unknown[] = [];
+  const failures: Failure[] = [];
   let place = firstPlace(agenda, pass.nowMs);
   let reached = place;
   while (place.lookedUntilMs < untilMs && deps.clock.nowMs() < stopAtMs) {
@@ -85,7 +85,7 @@ const lookAtMinutes = async (deps: Deps, pass: Pass, agenda: Agenda) => {
       place = next;
       if (failures.length === 0) reached = place;
     } catch (error) {
-      return { failures: [...failures, error], reached };
+      return { failures: [...failures, { error, isKept: true }], reached };
     }
   }
   return { failures, reached };
@@ -114,7 +114,7 @@ interface Due {
   readonly minuteMs: number;
 }
 
-const lookAtIds = async (deps: Deps, pass: Pass, { ids, minuteMs }: Due): Promise<readonly unknown[]> => {
+const lookAtIds = async (deps: Deps, pass: Pass, { ids, minuteMs }: Due): Promise<readonly Failure[]> => {
   if (ids.size === 0) return [];
   const records = await deps.table.getMany([...ids].map(automationKey));
   const due = records.flatMap((record) => dueOf(deps, pass, { record, minuteMs }));

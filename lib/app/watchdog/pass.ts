@@ -8,6 +8,8 @@ import type { Subject } from "../subjects.ts";
 export interface Cursor {
   readonly slotsUntilMs: number;
   readonly notesUntilMs: number;
+  /** Jobs whose look at their slots failed in the last pass, with how far theirs have been looked at. */
+  readonly behind: ReadonlyMap<string, number>;
   readonly lastPassMs?: number;
 }
 
@@ -20,6 +22,8 @@ export interface Pass {
   /** When each job had its schedule changed, came back or was removed last. */
   readonly changed: ReadonlyMap<string, number>;
   readonly control: Item | undefined;
+  /** As the cursor has them, of this pass. */
+  readonly behind: Map<string, number>;
   /** What the pass has come across so far. */
   readonly sightings: Map<string, Sighting[]>;
   /** Subjects whose health was noted for a look. */

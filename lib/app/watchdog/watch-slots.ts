@@ -12,7 +12,7 @@ import type { Deps } from "../deps.ts";
 import { claimAndSend } from "../path/claims.ts";
 import { catchesUpInLine, isLocked, listedInLock } from "../path/lock-keeper.ts";
 import type { Subject } from "../subjects.ts";
-import { eachInTurn } from "./each-in-turn.ts";
+import { eachInTurn, type Failure } from "./each-in-turn.ts";
 import { look, lookAt, noteAsk, type OpenRun } from "./looks.ts";
 import { type Pass, see } from "./pass.ts";
 import { endSilentRun } from "./silent-runs.ts";
@@ -53,9 +53,10 @@ export const lookAtDue = async (
   deps: Deps,
   pass: Pass,
   all: readonly DueSlots[],
-): Promise<readonly unknown[]> => {
+  keep?: (due: DueSlots) => void,
+): Promise<readonly Failure[]> => {
   const runs = await readRuns(deps, all);
-  return eachInTurn(all, (due) => lookAtSubject(deps, pass, due, runs));
+  return eachInTurn(all, (due) => lookAtSubject(deps, pass, due, runs), keep);
 };
 
 const NO_RUNS: ReadonlyMap<string, Item> = new Map();

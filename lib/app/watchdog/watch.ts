@@ -10,7 +10,7 @@ import {
 } from "../../core/items.ts";
 import type { JobDefinition } from "../../core/jobs/job.ts";
 import { isMonitor } from "../../core/monitors/monitor.ts";
-import { absent, equals, type Item, set } from "../../core/write.ts";
+import { absent, type Change, equals, type Item, isMap, remove, set } from "../../core/write.ts";
 import { syncDefinitions } from "../definitions.ts";
 import type { Deps } from "../deps.ts";
 import { keepHealth } from "../health/health.ts";
@@ -19,8 +19,8 @@ import { continueSeries } from "../series/series.ts";
 import { type Subject, subjectOfJob, subjectsNamed } from "../subjects.ts";
 import { lastPassMs, noteFailedPass, tellOfAbsence } from "./absence.ts";
 import { lookAtAgenda } from "./agenda.ts";
-import { eachInTurn } from "./each-in-turn.ts";
-import { keepPromise, look, type Promised, promisedIn } from "./looks.ts";
+import { eachInTurn, type Failure, keptElsewhere, throwAny } from "./each-in-turn.ts";
+import { keepPromise, look, lookAt, type Promised, promisedIn } from "./looks.ts";
 import { type Cursor, type Pass, see } from "./pass.ts";
 import { endOrphan } from "./removed-jobs.ts";
 import { type DueSlots, lookAtDue, lookAtMonitor } from "./watch-slots.ts";
@@ -34,7 +34,8 @@ export const watch = async (deps: Deps): Promise<void> => {
   const { since, changed } = await syncDefinitions(deps);
   const nowMs = deps.clock.nowMs();
   const { firstLookMs, clockBoundMs } = deps.timings;
-  const until = { slotsUntilMs: nowMs - firstLookMs, notesUntilMs: nowMs - clockBoundMs };
+  const behind = new Map<string, number>();
+  const until = { slotsUntilMs: nowMs - firstLookMs, notesUntilMs: nowMs - clockBoundMs, behind };
   const from = await readCursor(deps, until);
   const control = await deps.table.get(CONTROL_KEY, { consistent: false });
   await tellOfAbsence(deps, from.lastPassMs);
@@ -45,6 +46,7 @@ export const watch = async (deps: Deps): Promise<void> => {
     since,
     changed,
     control,
+    behind,
     sightings: new Map(),
     noted: new Set(),
     subjects: new Map(),
@@ -53,16 +55,15 @@ export const watch = async (deps: Deps): Promise<void> => {
   const failures = [
     ...(await lookBackAtChanges(deps, pass)),
     ...(await lookAtSlots(deps, firing, pass)),
-    ...(await lookAtAgenda(deps, pass)),
+    ...keptElsewhere(await lookAtAgenda(deps, pass)),
     ...(await lookAtNotes(deps, pass)),
     ...(await keepHealth(deps, pass)),
-    ...(await continueSeries(deps)),
+    ...keptElsewhere(await continueSeries(deps)),
   ];
-  // The cursor stays, so that the next pass looks again; what went well is found done then.
-  if (failures.length > 0) await noteFailedPass(deps, from.slotsUntilMs);
-  if (failures.length === 1) throw failures[0];
-  if (failures.length > 1) throw new AggregateError(failures, `${failures.length} looks of this pass failed`);
-  await moveCursor(deps, from, until);
+  // One that fails for long must not make each pass look at ever more of all the others.
+  if (failures.every(({ isKept }) => isKept)) await moveCursor(deps, from, until);
+  else await noteFailedPass(deps, from.slotsUntilMs);
+  throwAny(failures);
 };
 
 const readCursor = async ({ table, timings }: Deps, first: Cursor): Promise<Cursor> => {
@@ -73,8 +74,14 @@ const readCursor = async ({ table, timings }: Deps, first: Cursor): Promise<Curs
   return {
     slotsUntilMs: Number(answer.item?.["doneUntilMs"]),
     notesUntilMs: Number(answer.item?.["notesUntilMs"]),
+    behind: behindIn(answer.item),
     ...(lastMs === undefined ? {} : { lastPassMs: lastMs }),
   };
+};
+
+const behindIn = (item: Item | undefined): ReadonlyMap<string, number> => {
+  const behind = item?.["behind"];
+  return new Map(isMap(behind) ? Object.entries(behind).map(([subject, ms]) => [subject, Number(ms)]) : []);
 };
 
 /** Forward, and only from where this pass began: another pass may have been further already. */
@@ -83,15 +90,24 @@ const moveCursor = async ({ table }: Deps, from: Cursor, until: Cursor): Promise
   await table.write({
     key: CURSOR_KEY,
     condition: equals("doneUntilMs", from.slotsUntilMs),
-    changes: [set("doneUntilMs", until.slotsUntilMs), set("notesUntilMs", until.notesUntilMs)],
+    changes: [
+      set("doneUntilMs", until.slotsUntilMs),
+      set("notesUntilMs", until.notesUntilMs),
+      ...behindChanges(from, until),
+    ],
   });
+};
+
+const behindChanges = (from: Cursor, until: Cursor): readonly Change[] => {
+  if (until.behind.size > 0) return [set("behind", Object.fromEntries(until.behind))];
+  return from.behind.size > 0 ? [remove("behind")] : [];
 };
 
 /**
  * Once more, when older code can no longer be at work: a dispatcher of the deployment before may have claimed a slot
  * after the change was seen, and ended before its send. Nobody else looks at slots from before a change.
  */
-const lookBackAtChanges = (deps: Deps, { changed, from, until }: Pass): Promise<readonly unknown[]> => {
+const lookBackAtChanges = (deps: Deps, { changed, from, until }: Pass): Promise<readonly Failure[]> => {
   const passed = [...changed].filter(
     ([, changedMs]) => from.slotsUntilMs < changedMs && changedMs <= until.slotsUntilMs,
   );
@@ -105,12 +121,19 @@ const lookAtSlots = async (
   deps: Deps,
   firing: readonly JobDefinition[],
   pass: Pass,
-): Promise<readonly unknown[]> => {
-  const failures: unknown[] = [];
+): Promise<readonly Failure[]> => {
+  const failures: Failure[] = [];
   let due: DueSlots[] = [];
   let count = 0;
+  const keep = ({ subject }: DueSlots): void =>
+    void pass.behind.set(subject.job.subject, lookedUntilMs(pass, subject.job));
   const lookAtThem = async (): Promise<void> => {
-    failures.push(...(await lookAtDue(deps, pass, due).catch((error: unknown) => [error])));
+    failures.push(
+      ...(await lookAtDue(deps, pass, due, keep).catch((error: unknown) => {
+        due.forEach(keep);
+        return [{ error, isKept: true }];
+      })),
+    );
     due = [];
     count = 0;
   };
@@ -125,15 +148,18 @@ const lookAtSlots = async (
   return failures;
 };
 
+const lookedUntilMs = ({ from }: Pass, { subject }: JobDefinition): number =>
+  from.behind.get(subject) ?? from.slotsUntilMs;
+
 const dueOf = (deps: Deps, job: JobDefinition, pass: Pass): DueSlots => {
   const subject = subjectOfJob(deps, job, pass.control);
   const sinceMs = pass.since.get(job.subject) ?? pass.nowMs;
-  const fromMs = Math.max(pass.from.slotsUntilMs, sinceMs, pass.nowMs - OLDEST_DELIVERY_MS);
+  const fromMs = Math.max(lookedUntilMs(pass, job), sinceMs, pass.nowMs - OLDEST_DELIVERY_MS);
   return { subject, slots: [...(subject.schedule?.slots(fromMs, pass.until.slotsUntilMs) ?? [])] };
 };
 
 /** The runs that somebody noted for a look in this pass: by hand, retried, or not over at an earlier look. */
-const lookAtNotes = async (deps: Deps, pass: Pass): Promise<readonly unknown[]> => {
+const lookAtNotes = async (deps: Deps, pass: Pass): Promise<readonly Failure[]> => {
   const { from, until, nowMs } = pass;
   const fromMs = Math.max(from.notesUntilMs, nowMs - OLDEST_DELIVERY_MS);
   if (until.notesUntilMs <= fromMs) return [];
@@ -152,7 +178,7 @@ const lookAtNotes = async (deps: Deps, pass: Pass): Promise<readonly unknown[]> 
       run,
     ]),
   );
-  return eachInTurn(noted.values(), async ({ occurrence, promised }) => {
+  const lookAtNote = async ({ occurrence, promised }: Note): Promise<void> => {
     const subject = subjects.get(occurrence.subject);
     const job = subject?.job;
     const { pk, sk } = runKey(occurrence);
@@ -163,7 +189,10 @@ const lookAtNotes = async (deps: Deps, pass: Pass): Promise<readonly unknown[]> 
     if (run?.["st"] !== undefined) see(pass, occurrence, run);
     const isListed = await look(deps, { job, occurrence, run });
     if (run?.["st"] === undefined && isListed) see(pass, occurrence, run);
-  });
+  };
+  return eachInTurn(noted.values(), lookAtNote, ({ occurrence, promised }) =>
+    lookAt(deps, occurrence, { atMs: nowMs, ...(promised === undefined ? {} : { promised }) }),
+  );
 };
 
 /** All that are named, those of the pass included. */

@@ -89,12 +89,6 @@ const agendaFaults = [
       "      reached = place;\n",
       LOST,
     ],
-    [
-      "the agenda moves past a health that was not judged",
-      "    if (unjudged.length === 0) await moveTo(",
-      "    await moveTo(",
-      "silence is noticed",
-    ],
     ["no walk plans the next day", "    await planOn(deps, agenda);\n", "", LOST],
     [
       "the walk moves on before its pages are written",
@@ -130,7 +124,12 @@ const agendaFaults = [
     ],
   ]),
   ...faultsIn("lib/app/watchdog/watch.ts", [
-    ["the watchdog looks at no run-time schedules", "    ...(await lookAtAgenda(deps, pass)),\n", "", LOST],
+    [
+      "the watchdog looks at no run-time schedules",
+      "    ...keptElsewhere(await lookAtAgenda(deps, pass)),\n",
+      "",
+      LOST,
+    ],
   ]),
   ...faultsIn("lib/app/health/health.ts", [
     [

@@ -198,7 +198,7 @@ const storeFaults = [
     ["no health is judged", "    ...(await keepHealth(deps, pass)),\n", "", SILENT],
     [
       "passes that fail pass for an absence",
-      "  if (failures.length > 0) await noteFailedPass(deps, from.slotsUntilMs);\n",
+      "  else await noteFailedPass(deps, from.slotsUntilMs);\n",
       "",
       FALSE_ALARM,
     ],

@@ -122,8 +122,26 @@ const watchFaults = faultsIn("lib/app/watchdog/watch.ts", [
   ["the watchdog looks at no slots", "    ...(await lookAtSlots(deps, firing, pass)),\n", "", LOST],
   [
     "the cursor moves past looks that failed",
-    "  if (failures.length === 1) throw failures[0];\n",
-    "  if (failures.length === 1) await moveCursor(deps, from, until);\n",
+    "  if (failures.every(({ isKept }) => isKept)) await moveCursor",
+    "  if (failures.length >= 0) await moveCursor",
+    LOST,
+  ],
+  [
+    "one job that fails makes each pass look at all the others again",
+    "  if (failures.every(({ isKept }) => isKept)) await moveCursor",
+    "  if (failures.length === 0) await moveCursor",
+    "a pass costs what is due",
+  ],
+  [
+    "a job whose look failed is not looked at again",
+    "    void pass.behind.set(subject.job.subject, lookedUntilMs(pass, subject.job));\n",
+    "    void subject;\n",
+    LOST,
+  ],
+  [
+    "a job that fails twice begins again at the cursor",
+    "  from.behind.get(subject) ?? from.slotsUntilMs;",
+    '  (subject === "" ? from.behind.get(subject) : undefined) ?? from.slotsUntilMs;',
     LOST,
   ],
   [
@@ -299,7 +317,7 @@ const promiseFaults = faultsIn("lib/app/watchdog/looks.ts", [
 const turnFaults = faultsIn("lib/app/watchdog/each-in-turn.ts", [
   [
     "one look that fails keeps the watchdog from the others",
-    "      failures.push(error);\n",
+    "      failures.push({ error, isKept: await isKept(one, keep) });\n",
     "      throw error;\n",
     "one bad run does not hide the others",
   ],
