@@ -13,6 +13,7 @@ const attemptText = ({
   n,
   set,
   piece,
+  part,
   startedAt,
   endedAt,
   outcome,
@@ -21,7 +22,8 @@ const attemptText = ({
   const took = endedAt === undefined ? "" : ` after ${spanText(Date.parse(endedAt) - Date.parse(startedAt))}`;
   const of = piece === undefined ? "" : ` of piece ${piece}`;
   const again = set === undefined ? "" : ` of set ${set}`;
-  return `${n}${of}${again}: ${outcome}${took}, started ${startedAt}${error === undefined ? "" : ` (${error})`}`;
+  const at = part === undefined ? "" : ` at the ${part}`;
+  return `${n}${of}${at}${again}: ${outcome}${took}, started ${startedAt}${error === undefined ? "" : ` (${error})`}`;
 };
 
 const timePairs = (run: RunView, zone: string): readonly Pair[] => [

@@ -8,13 +8,14 @@ import type {
   RunningAttempt,
 } from "../../ports/attempts.ts";
 import type { Clock, Timers } from "../../ports/clock.ts";
+import { idleThreads } from "./idle-threads.ts";
 import { startThread, type Thread, type ThreadDeath } from "./thread-handle.ts";
 
 const MERCY_MS = 1_000;
 /** What a thread has left to end after it was told to by force; some loops have no point at which V8 can stop them. */
 const UNSTOPPABLE_MS = 5_000;
-/** After a burst so many stay; each holds the jobs and whatever they loaded. */
-const MAX_IDLE = 4;
+/** After a burst so many stay. */
+const STAY = 4;
 
 export interface ThreadAttemptsOptions {
   /** The bundle: its default export maps a job's name to what `defineJob` made. */
@@ -58,18 +59,21 @@ export const makeThreadAttempts = (options: ThreadAttemptsOptions): ThreadAttemp
   const jobsFile = typeof options.jobsFile === "string" ? pathToFileURL(options.jobsFile) : options.jobsFile;
   const onOutput = options.onOutput ?? ((line: string) => void process.stderr.write(`${line}\n`));
   const threads = new Set<Thread>();
-  const idle = new Set<Thread>();
+  const idle = idleThreads<Thread>(Math.max(warm, STAY), {
+    timers: options.timers,
+    end: (thread) => void thread.end(),
+  });
   let closed = false;
 
   const spawn = (): Thread => {
     const thread: Thread = startThread({ ...options, jobsFile, onOutput }, () => {
       // In the middle of an attempt, the end of that says so too.
-      if (idle.delete(thread)) void thread.end();
+      if (idle.remove(thread)) void thread.end();
     });
     threads.add(thread);
     void thread.died.then((death) => {
       threads.delete(thread);
-      idle.delete(thread);
+      idle.remove(thread);
       // Jobs that cannot be loaded would be loaded for ever.
       if (!closed && death.wasReady && threads.size < warm) idle.add(spawn());
     });
@@ -79,13 +83,12 @@ export const makeThreadAttempts = (options: ThreadAttemptsOptions): ThreadAttemp
 
   const start = (request: AttemptRequest, services: AttemptServices): RunningAttempt => {
     if (closed) return { ended: Promise.resolve(stoppedEnd("the worker is closed")), stop: () => undefined };
-    const thread = idle.values().next().value ?? spawn();
-    idle.delete(thread);
+    const thread = idle.take() ?? spawn();
     const { ended, stop } = runOn(thread, request, services, options);
     return {
       stop,
       ended: ended.then(async ({ end, reusable }) => {
-        if (reusable && !closed && idle.size < Math.max(warm, MAX_IDLE)) idle.add(thread);
+        if (reusable && !closed) idle.add(thread);
         else await thread.end();
         return end;
       }),
@@ -99,6 +102,7 @@ export const makeThreadAttempts = (options: ThreadAttemptsOptions): ThreadAttemp
     },
     close: async () => {
       closed = true;
+      idle.clear();
       await Promise.all([...threads].map((thread) => thread.end()));
     },
   };

@@ -12,6 +12,7 @@ import {
   type RunView,
   type ShardsView,
 } from "../../core/runs/run.ts";
+import { isUnheld, phaseOf } from "../../core/shards/fan-out.ts";
 import { shortIsoOf } from "../../core/time.ts";
 import { type Item, isMap, type Value } from "../../core/write.ts";
 import { attemptPlace, pieceNumber } from "../path/visit.ts";
@@ -69,6 +70,12 @@ export const duplicatesOf = (item: Item | undefined): number => {
 const triggerOf = (item: Item): Trigger =>
   TRIGGERS.find((trigger) => trigger === item["trigger"]) ?? "schedule";
 
+/** Of a run that is split each attempt has a part; its record names the join. */
+const partOf = (item: Item, named: string | undefined): Pick<AttemptView, "part"> => {
+  if (named === "join") return { part: "join" };
+  return phaseOf(item) === "list" ? {} : { part: "shards" };
+};
+
 const pastAttempts = (item: Item): readonly AttemptView[] => {
   const tries = item["tries"];
   if (!isList(tries)) return [];
@@ -81,6 +88,7 @@ const pastAttempts = (item: Item): readonly AttemptView[] => {
       n: numberIn(attempt, "n") ?? 0,
       ...(set === undefined ? {} : { set }),
       ...(piece === undefined ? {} : { piece }),
+      ...partOf(item, textIn(attempt, "part")),
       startedAt: shortIsoOf(startMs),
       endedAt: shortIsoOf(startMs + (numberIn(attempt, "tookMs") ?? 0)),
       outcome: textIn(attempt, "outcome") ?? "unknown",
@@ -93,8 +101,11 @@ const pastAttempts = (item: Item): readonly AttemptView[] => {
 const attemptsOf = (item: Item): readonly AttemptView[] => {
   const past = pastAttempts(item);
   const startedAtMs = numberIn(item, "attemptAtMs");
-  if (stateOf(item) !== "running" || startedAtMs === undefined) return past;
-  return [...past, { ...attemptPlace(item), startedAt: shortIsoOf(startedAtMs), outcome: "running" }];
+  // Between its parts nobody holds a run that is split.
+  if (stateOf(item) !== "running" || startedAtMs === undefined || isUnheld(item)) return past;
+  const { part, ...place } = attemptPlace(item);
+  const now = { ...place, ...partOf(item, part), startedAt: shortIsoOf(startedAtMs), outcome: "running" };
+  return [...past, now];
 };
 
 const errorOf = (item: Item, side: Json | undefined): RunView["error"] => {

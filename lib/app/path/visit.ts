@@ -2,6 +2,7 @@ import type { Occurrence } from "../../core/identity.ts";
 import type { JobDefinition } from "../../core/jobs/job.ts";
 import type { Json } from "../../core/json.ts";
 import type { RunMessage } from "../../core/runs/message.ts";
+import { phaseOf } from "../../core/shards/fan-out.ts";
 import type { Item } from "../../core/write.ts";
 import type { Attempts } from "../../ports/attempts.ts";
 import type { Settlement } from "../../ports/run-queue.ts";
@@ -41,9 +42,22 @@ export const attemptNumber = (item: Item): number =>
   Number(item["attempts"] ?? 0) + Number(item["crashes"] ?? 0) + 1;
 
 /** Which attempt it is, and of what: of the first set and the first piece, most often. */
-export const attemptPlace = (item: Item) => {
+export const attemptPlace = (
+  item: Item,
+): {
+  readonly n: number;
+  readonly set?: number;
+  readonly piece?: number;
+  /** The join of a run that is split has attempts of its own. */
+  readonly part?: "join";
+} => {
   const set = Number(item["ep"] ?? 1);
-  return { n: attemptNumber(item), ...(set === 1 ? {} : { set }), ...pieceNumber(item) };
+  return {
+    n: attemptNumber(item),
+    ...(set === 1 ? {} : { set }),
+    ...pieceNumber(item),
+    ...(phaseOf(item) === "join" ? { part: "join" } : {}),
+  };
 };
 
 /** Which piece of the work it is, counted from 1; nothing, for the first: most runs have no other. */

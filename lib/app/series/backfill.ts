@@ -90,17 +90,26 @@ const slotsOf = (deps: SeriesDeps, { job, fromMs, toMs }: BackfillRequest): read
   return slots;
 };
 
-/** By slot key: the records of the range, those by hand left out. */
+/** So many records are in memory at once. */
+const RECORDS_AT_ONCE = 500;
+
+/** What of a record says whether its slot would run. */
+const keptOf = (item: Item): Item =>
+  Object.fromEntries(Object.entries(item).filter(([name]) => ["st", "ep", "claimedAtMs"].includes(name)));
+
+/** By slot key: the records of the range in short, those by hand left out. */
 const recordsOf = async (
   { table }: SeriesDeps,
   { subject }: JobDefinition,
   slots: readonly number[],
 ): Promise<ReadonlyMap<string, Item>> => {
-  const [firstMs] = slots;
-  const lastMs = slots.at(-1);
-  if (firstMs === undefined || lastMs === undefined) return new Map();
-  const items = await table.query(runRange(subject, slotKeyOf(firstMs), slotKeyOf(lastMs)));
-  return new Map(items.map((item) => [slotKeyInSortKey(String(item["sk"])), item]));
+  const records = new Map<string, Item>();
+  for (let first = 0; first < slots.length; first += RECORDS_AT_ONCE) {
+    const some = slots.slice(first, first + RECORDS_AT_ONCE).map(slotKeyOf);
+    const items = await table.query(runRange(subject, some[0] ?? "", some.at(-1) ?? ""));
+    for (const item of items) records.set(slotKeyInSortKey(String(item["sk"])), keptOf(item));
+  }
+  return records;
 };
 
 /**

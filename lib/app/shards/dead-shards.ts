@@ -3,7 +3,7 @@ import { deadShardName, deadShardRange } from "../../core/items.ts";
 import type { Json } from "../../core/json.ts";
 import type { ErrorFacts } from "../../ports/attempts.ts";
 import type { Deps } from "../deps.ts";
-import { storeAside } from "../path/side.ts";
+import { readAside, storeAside } from "../path/side.ts";
 import type { NumberedShard } from "./shard-pages.ts";
 
 /** Why a shard failed, kept beside its run: as a dead run's record is, for whoever has to look at it. */
@@ -37,14 +37,21 @@ export const storeDeadShard = (
   return storeAside(table, occurrence, deadShardName(plan, index), value, atMs);
 };
 
+export const readDeadShard = async (
+  { table }: Pick<Deps, "table">,
+  { occurrence, plan }: ShardList,
+  index: number,
+): Promise<DeadShard | undefined> => {
+  const value = await readAside(table, occurrence, deadShardName(plan, index));
+  return value as unknown as DeadShard | undefined;
+};
+
 /** In order of their index; also those that were tried again since, and may be done by now. */
 export const readDeadShards = async (
   { table }: Pick<Deps, "table">,
   { occurrence, plan }: ShardList,
-  limit?: number,
 ): Promise<readonly DeadShard[]> => {
-  const range = deadShardRange(occurrence, plan);
-  const items = await table.query(limit === undefined ? range : { ...range, limit });
+  const items = await table.query(deadShardRange(occurrence, plan));
   return items.flatMap((item) =>
     typeof item["value"] === "string" ? [JSON.parse(item["value"]) as DeadShard] : [],
   );

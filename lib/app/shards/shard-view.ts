@@ -1,12 +1,12 @@
 import type { Occurrence } from "../../core/identity.ts";
-import { bucketKey } from "../../core/items.ts";
 import type { DeadShardView, ShardsView } from "../../core/runs/run.ts";
-import { countsOf, failedSeatsIn, fanOutOf, isRunFull } from "../../core/shards/fan-out.ts";
-import { placeOfShard } from "../../core/shards/shards.ts";
+import { countsOf, failedSeatsIn, failedStrides, fanOutOf, isRunFull } from "../../core/shards/fan-out.ts";
+import { indexOfShard } from "../../core/shards/shards.ts";
 import { shortIsoOf } from "../../core/time.ts";
 import type { Item } from "../../core/write.ts";
 import type { Deps } from "../deps.ts";
-import { type DeadShard, readDeadShards } from "./dead-shards.ts";
+import { type DeadShard, readDeadShard } from "./dead-shards.ts";
+import type { SeenBucket } from "./join.ts";
 import { openStrides, readBuckets, shardsIn } from "./shard-state.ts";
 
 type ViewDeps = Pick<Deps, "table" | "clock">;
@@ -55,7 +55,7 @@ const viewOf = ({ index, key, input, attempts, atMs, error }: DeadShard): DeadSh
   error,
 });
 
-/** One that was tried again since has left its trace, and is left out. */
+/** By their buckets, of the strides in which some failed: one that was tried again since may have left its error behind. */
 const deadOf = async (
   deps: ViewDeps,
   occurrence: Occurrence,
@@ -63,12 +63,20 @@ const deadOf = async (
 ): Promise<readonly DeadShardView[]> => {
   const fan = fanOutOf(occurrence, run);
   if (fan === undefined) return [];
-  const dead: DeadShardView[] = [];
-  for (const shard of await readDeadShards(deps, fan)) {
-    if (dead.length === DEAD_SHOWN) break;
-    const place = placeOfShard(shard.index, fan.total);
-    const bucket = await deps.table.get(bucketKey({ ...fan, ...place }), { consistent: true });
-    if (failedSeatsIn(bucket).has(place.seat)) dead.push(viewOf(shard));
+  const failed: number[] = [];
+  for (const stride of failedStrides(run, fan)) {
+    const buckets = await readBuckets(deps, fan, [stride]);
+    failed.push(...failedIn(buckets, fan.total));
+    if (failed.length >= DEAD_SHOWN) break;
   }
-  return dead;
+  const dead = await Promise.all(failed.slice(0, DEAD_SHOWN).map((index) => readDeadShard(deps, fan, index)));
+  return dead.filter((shard) => shard !== undefined).map(viewOf);
 };
+
+/** In order of their index. */
+const failedIn = (buckets: readonly SeenBucket[], total: number): readonly number[] =>
+  buckets
+    .flatMap((bucket) =>
+      [...failedSeatsIn(bucket.item)].map((seat) => indexOfShard({ ...bucket, seat }, total)),
+    )
+    .sort((left, right) => left - right);

@@ -38,6 +38,8 @@ export interface AttemptView {
   readonly set?: number;
   /** Which piece of a run that continues later; absent = the first. */
   readonly piece?: number;
+  /** Of a run that is split: whether it listed and sent the shards, or joined them. */
+  readonly part?: "shards" | "join";
   readonly startedAt: string;
   readonly endedAt?: string;
   readonly outcome: string;

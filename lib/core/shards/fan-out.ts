@@ -131,6 +131,14 @@ const failedIn = (item: Item | undefined): number =>
 export const fullNumbers = (item: Item | undefined): ReadonlySet<number> =>
   new Set(fullIn(item).map(({ number }) => number));
 
+/** Strides that may have failed shards: those that are complete say so, the others are not counted yet. */
+export const failedStrides = (run: Item | undefined, { total }: FanOut): readonly number[] => {
+  const failed = new Map(fullIn(run).map((stride) => [stride.number, stride.failed]));
+  return Array.from({ length: strideCount(total) }, (_, stride) => stride).filter(
+    (stride) => failed.get(stride) !== 0,
+  );
+};
+
 /** Buckets of the stride that are complete. The same every time, within one attempt set. */
 export const countBuckets = (
   { occurrence, plan }: FanOut,

@@ -115,6 +115,12 @@ test.each([
   expect(runLines({ ...RUN, progress }, "UTC")).toContain(line);
 });
 
+test("of a run that is split each attempt says what it was at", () => {
+  const attempt = { n: 1, part: "join", startedAt: "2026-10-08T02:00:02Z", outcome: "running" } as const;
+  const lines = runLines({ ...RUN, attempts: [attempt] }, "UTC");
+  expect(lines).toContain("attempt     1 at the join: running, started 2026-10-08T02:00:02Z");
+});
+
 test("a run in pieces shows how many, and which piece an attempt worked on", () => {
   const attempt = { n: 2, piece: 3, startedAt: "2026-10-08T02:00:02Z", outcome: "running" };
   const lines = runLines({ ...RUN, pieces: 3, attempts: [attempt] }, "UTC");

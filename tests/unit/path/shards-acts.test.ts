@@ -85,6 +85,38 @@ test("the record of a run that is over knows its shards without its buckets", as
   expect((await show())?.shards).toMatchObject({ total: 130, done: 129, failed: 1, running: 0 });
 });
 
+test("show tells the attempts at the shards from those at the join, and of a run in its shards that none goes on", async () => {
+  const { env, begin, next, playAll, show } = make({ count: 2, joins: true });
+  await begin();
+  await next();
+  expect((await show())?.attempts).toMatchObject([{ n: 1, part: "shards", outcome: "returned" }]);
+  await next();
+  await next();
+  env.handle(undefined);
+  void next();
+  await env.settle();
+  expect((await show())?.attempts).toMatchObject([
+    { n: 1, part: "shards", outcome: "returned" },
+    { n: 1, part: "join", outcome: "running" },
+  ]);
+  env.lastAttempt().end({ kind: "returned" });
+  await playAll();
+  expect((await show())?.attempts.map(({ part }) => part)).toEqual(["shards", "join"]);
+});
+
+test("show names the shards that failed by the buckets, however many more had failed before a retry", async () => {
+  const failed = Array.from({ length: 100 }, (_, index) => index);
+  const { env, operator, pointed, playAll, show } = await died(130, failed);
+  expect((await show())?.shards?.dead.map(({ index }) => index)).toEqual(failed.slice(0, 20));
+  env.handle((request) => (indexIn(request) === 99 ? failure("no such host") : { kind: "returned" }));
+  await operator.retry(pointed);
+  await playAll();
+  const before = env.calls.length;
+  expect((await show())?.shards).toMatchObject({ done: 129, failed: 1, dead: [{ index: 99 }] });
+  // Its record and error, three buckets, and the error of one shard.
+  expect(env.calls.slice(before)).toHaveLength(6);
+});
+
 test("a retry carries out the shards that failed, and no other, and the run succeeds", async () => {
   const { env, operator, pointed, playAll, stored, handled } = await died(70, [3, 66]);
   const before = handled().length;
