@@ -4,6 +4,7 @@ import type { Server as HttpServer } from "node:http";
 import { createRequire } from "node:module";
 import { Server } from "node:net";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { setTimeout as pause } from "node:timers/promises";
 import { startFauxqs } from "fauxqs";
 import { type Running, runChild } from "./child.ts";
@@ -30,6 +31,19 @@ const listenOnLoopbackOnly = (): void => {
     const bound =
       typeof options === "object" && options !== null ? { ...options, host: "127.0.0.1" } : options;
     return Reflect.apply(listen, this, [bound, ...rest]);
+  };
+};
+
+/**
+ * fauxqs makes its database wait for the disk at each change, three times in a message's life. What the operating system
+ * has outlives the end of every process, and only a power cut could lose the last of it: so it is with dynalite's files.
+ * fauxqs has no setting for that either.
+ */
+const waitForNoDisk = (): void => {
+  const exec = DatabaseSync.prototype.exec;
+  DatabaseSync.prototype.exec = function withoutWaiting(this: DatabaseSync, sql: string): void {
+    Reflect.apply(exec, this, [sql]);
+    if (/journal_mode\s*=\s*WAL/i.test(sql)) Reflect.apply(exec, this, ["PRAGMA synchronous = NORMAL"]);
   };
 };
 
@@ -95,5 +109,6 @@ const begin = async ({ folder, dynamodbPort, sqsPort }: EmulatorsStart): Promise
 };
 
 listenOnLoopbackOnly();
+waitForNoDisk();
 surviveBrokenConnections();
 runChild(begin);

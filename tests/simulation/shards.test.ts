@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { EVERY_FAULT } from "./scenario.ts";
-import { playShards, type ShardStory } from "./shards.ts";
+import { playShards, playShardsOfPast, type ShardStory } from "./shards.ts";
 
 const COUNT = 150;
 const CLEAN = { lost: [], doubled: [], stuck: [] };
@@ -60,6 +60,22 @@ test("a run that is cancelled while its shards are listed, sent or at work has n
   // Where nobody could cancel it any more there was nothing to retry.
   expect(states.filter((epoch) => epoch === 2).length).toBeGreaterThan(5);
 });
+
+test.each(["skip", "allow"] as const)(
+  "past slots of a job in shards, with overlap %s, are backfilled under every fault: each shard's effect once, one join a slot",
+  { timeout: 300_000 },
+  async (overlap) => {
+    for (let seed = 1; seed <= 4; seed++) {
+      const faults = { ...EVERY_FAULT, kill: 0.1, throw: 0.05 };
+      const { world, slots, verdict } = await playShardsOfPast(seed, faults, 20, overlap);
+      expect({ seed, ...verdict }).toEqual({ seed, ...CLEAN });
+      const runs = world.stored.items().filter(({ trigger }) => trigger === "backfill");
+      expect(runs.map(({ st, total }) => [st, total])).toEqual(slots.map(() => ["succeeded", 20]));
+      const done = new Set(world.effects.map(({ runId }) => runId));
+      expect({ seed, effects: done.size }).toEqual({ seed, effects: slots.length * 21 });
+    }
+  },
+);
 
 test("at most as many shards are at work as may be in flight", async () => {
   const { world, run } = await playShards(3, {}, { overlap: "allow", count: COUNT, maxInFlight: 3 });

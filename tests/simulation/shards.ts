@@ -1,6 +1,6 @@
 import { slotKeyOf } from "../../lib/core/identity.ts";
 import { runKey } from "../../lib/core/items.ts";
-import type { Overlap, ShardsDefinition } from "../../lib/core/jobs/job.ts";
+import type { JobDefinition, Overlap, ShardsDefinition } from "../../lib/core/jobs/job.ts";
 import { HOUR_MS, MINUTE_MS } from "../../lib/core/time.ts";
 import type { Item } from "../../lib/core/write.ts";
 import type { AttemptEnd, AttemptRequest, AttemptServices } from "../../lib/ports/attempts.ts";
@@ -61,6 +61,15 @@ const shardHandlers =
     },
   });
 
+const wideJob = (schedule: string, changes: Partial<JobDefinition>): JobDefinition =>
+  definition({
+    name: "wide",
+    schedules: [schedule],
+    timeoutMs: 2 * MINUTE_MS,
+    retry: { ...definition({ name: "x" }).retry, retries: 10, ladderMs: [MINUTE_MS], crashes: 20 },
+    ...changes,
+  });
+
 export interface ShardStory {
   readonly world: World;
   readonly run: Item | undefined;
@@ -85,14 +94,7 @@ export const playShards = async (
     readonly cancelAfterMs?: number;
   } & Partial<ShardsDefinition>,
 ): Promise<ShardStory> => {
-  const job = definition({
-    name: "wide",
-    schedules: ["0 2 8 10 *"],
-    overlap,
-    timeoutMs: 2 * MINUTE_MS,
-    retry: { ...definition({ name: "x" }).retry, retries: 10, ladderMs: [MINUTE_MS], crashes: 20 },
-    shards: { joins: true, ...shards },
-  });
+  const job = wideJob("0 2 8 10 *", { overlap, shards: { joins: true, ...shards } });
   const handlers = shardHandlers(count);
   const startMs = SLOT_MS - 2 * MINUTE_MS;
   const world = makeWorld({ seed, startMs, jobs: [job], faults, watchdog: true, handlers, workers: 8 });
@@ -118,4 +120,26 @@ export const playShards = async (
     verdict: await brokenPromises(world, [{ job, slots: [SLOT_MS] }]),
     killed: { list: died("list"), shard: died("shard"), join: died("join") },
   };
+};
+
+const DAYS = 7;
+const DAY_MS = 24 * HOUR_MS;
+
+/** The last week of a daily job, in so many shards each, is backfilled. */
+export const playShardsOfPast = async (seed: number, faults: Faults, count: number, overlap: Overlap) => {
+  const job = wideJob("0 2 * * *", { overlap, shards: { joins: true }, endsAtMs: SLOT_MS });
+  const startMs = SLOT_MS + HOUR_MS;
+  const handlers = shardHandlers(count);
+  const world = makeWorld({ seed, startMs, jobs: [job], faults, watchdog: true, handlers, workers: 8 });
+  world.start();
+  const range = { job, fromMs: SLOT_MS - DAYS * DAY_MS, toMs: SLOT_MS };
+  const parallel = overlap === "allow" ? 2 : 1;
+  world.backfill({ ...range, parallel }, startMs + 2 * MINUTE_MS);
+  await world.time.playUntil(startMs + 8 * HOUR_MS);
+  world.endFaults();
+  // The request itself may have met a fault; it is taken up, or begins now.
+  world.backfill({ ...range, parallel }, world.time.now());
+  await world.time.playUntil(startMs + 20 * HOUR_MS);
+  const slots = Array.from({ length: DAYS }, (_, day) => SLOT_MS - (DAYS - day) * DAY_MS);
+  return { world, slots, verdict: await brokenPromises(world, [{ job, slots }]) };
 };
