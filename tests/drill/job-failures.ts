@@ -4,9 +4,10 @@ import { atSlots, FRAGILE, type JobFiles, jobFile, NARROW } from "./project.ts";
 import { alarm, allSucceeded, paged, runOf, type Stage, untilMs } from "./stage.ts";
 import type { Outcome } from "./watch.ts";
 
-/** The runs of a row begin so far apart that each is looked at for itself. */
-const ROW_STEP_MS = 20 * SECOND_MS;
+/** The runs of a row begin so far apart that each is looked at for itself: 15 s after its slot, by a pass each 5 s or so. */
+const ROW_STEP_MS = 30 * SECOND_MS;
 const ROW_FAILURES = 3;
+const ROW_PATIENCE_MS = 240 * SECOND_MS;
 /** The pool of the late job is busy until so long after its slot. */
 const BUSY_MS = 24 * SECOND_MS;
 
@@ -113,6 +114,7 @@ const rowOutcomes = ({ watch }: Stage, slotMs: number): readonly Promise<Outcome
       case: "three failures in a row",
       sinceMs: lastMs,
       expected: paged("failing", runOf("row", lastMs)),
+      patienceMs: ROW_PATIENCE_MS,
     }),
     watch.outcomeOf({
       case: "the first failure of the row",
@@ -123,6 +125,7 @@ const rowOutcomes = ({ watch }: Stage, slotMs: number): readonly Promise<Outcome
       case: "recovery",
       sinceMs: lastMs + ROW_STEP_MS,
       expected: paged("recovered", "row"),
+      patienceMs: ROW_PATIENCE_MS,
     }),
   ];
 };

@@ -8,6 +8,7 @@ import type { Clock, Timers } from "../../ports/clock.ts";
 import type { Table } from "../../ports/table.ts";
 import { makeListFlips } from "../health/list-flips.ts";
 import type { Pointed } from "../operate/operator.ts";
+import { jobOfSubject } from "../subjects.ts";
 import { makeListJobs } from "./list-jobs.ts";
 import { makeListRuns } from "./list-runs.ts";
 import { makeAwaitRun, makeReadRun } from "./read-run.ts";
@@ -73,9 +74,9 @@ export const makeInspect = (deps: InspectDeps) => {
     pastJob,
 
     /** @throws InvalidInput `unknown_run`, also for a run of a job that this deployment lacks. */
-    pointed: (runId: string): Pointed => {
+    pointed: async (runId: string): Promise<Pointed> => {
       const occurrence = occurrenceOf(runId);
-      const owner = jobs.bySubject(occurrence.subject);
+      const owner = await jobOfSubject(deps, occurrence.subject);
       if (owner === undefined) throw unknownRun(`the job of ${runId} is not in this deployment`);
       return { job: owner, occurrence };
     },

@@ -15,6 +15,7 @@ import type { Item } from "../../core/write.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Query, Table } from "../../ports/table.ts";
 import { unstartedRuns } from "../path/unstarted-runs.ts";
+import { jobOfSubject, subjectsNamed } from "../subjects.ts";
 import { occurrenceOfItem, runViewOf, stateOf } from "./run-view.ts";
 
 export interface RunsWanted {
@@ -90,7 +91,8 @@ const bySlotNewestFirst = (left: RunView, right: RunView): number => {
 };
 
 /** Runs that ended badly, or are parked: from the sparse index, newest end first. */
-const listBadRuns = async ({ table, jobs, clock }: ListRunsDeps, wanted: RunsWanted) => {
+const listBadRuns = async (deps: ListRunsDeps, wanted: RunsWanted) => {
+  const { table, clock } = deps;
   const { subject, state, sinceMs, limit } = wanted;
   const nowMs = clock.nowMs();
   const sinceKey = sinceMs === undefined ? "" : slotKeyOf(sinceMs);
@@ -106,13 +108,19 @@ const listBadRuns = async ({ table, jobs, clock }: ListRunsDeps, wanted: RunsWan
     found.push(...(await take(items, matches, { limit: limit - found.length, looks: Infinity })));
     if (found.length >= limit) break;
   }
-  return found.map((item) => runViewOf(item, jobs.bySubject(occurrenceOfItem(item).subject)));
+  const subjects = await subjectsNamed(
+    deps,
+    found.map((item) => occurrenceOfItem(item).subject),
+    undefined,
+  );
+  return found.map((item) => runViewOf(item, subjects.get(occurrenceOfItem(item).subject)?.job));
 };
 
 /** The newest runs of one job, those that only its lock lists among them. */
-const listJobRuns = async ({ table, jobs }: ListRunsDeps, subject: string, wanted: RunsWanted) => {
+const listJobRuns = async (deps: ListRunsDeps, subject: string, wanted: RunsWanted) => {
+  const { table } = deps;
   const { state, sinceMs, limit } = wanted;
-  const job = jobs.bySubject(subject);
+  const job = await jobOfSubject(deps, subject);
   const sinceKey = sinceMs === undefined ? "" : slotKeyOf(sinceMs);
   const matches = (item: Item): boolean => {
     const itsState = stateOf(item);

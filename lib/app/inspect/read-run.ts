@@ -9,6 +9,7 @@ import type { Table } from "../../ports/table.ts";
 import { readAside } from "../path/side.ts";
 import { unstartedRuns } from "../path/unstarted-runs.ts";
 import { shardsViewOf } from "../shards/shard-view.ts";
+import { jobOfSubject } from "../subjects.ts";
 import { runViewOf, type SideValues, stateOf } from "./run-view.ts";
 
 export interface ReadRunDeps {
@@ -53,6 +54,7 @@ const inLine = (view: RunView, waitsFor: string | undefined): RunView => {
 
 /** Where slots of several schedules coincide there is one run, and whoever looks for either must find it in it. */
 const namingSchedules = (jobs: JobList, { subject, slotKey }: Occurrence, view: RunView): RunView => {
+  // A run-time schedule is one.
   const job = jobs.bySubject(subject);
   if (job === undefined || job.schedules.length < 2 || isManualKey(slotKey)) return view;
   const slotMs = slotMsOf(slotKey);
@@ -73,7 +75,7 @@ export const makeReadRun = (deps: ReadRunDeps) => {
   ): Promise<RunView | undefined> => {
     if (run === undefined || stateOf(run) === undefined) return undefined;
     const side = await sideValuesOf(deps, occurrence, { ...options, run });
-    return runViewOf(run, jobs.bySubject(occurrence.subject), side);
+    return runViewOf(run, await jobOfSubject(deps, occurrence.subject), side);
   };
   const find = async (occurrence: Occurrence, options: ReadOptions): Promise<RunView | undefined> => {
     const { subject, slotKey } = occurrence;
@@ -81,7 +83,8 @@ export const makeReadRun = (deps: ReadRunDeps) => {
     const view = await recorded(occurrence, before, options);
     if (view !== undefined && view.state !== "queued") return view;
     const lock = await table.get(lockKey(subject), { consistent: true });
-    const listed = unstartedRuns(subject, lock, jobs.bySubject(subject), () => before).get(slotKey);
+    const job = await jobOfSubject(deps, subject);
+    const listed = unstartedRuns(subject, lock, job, () => before).get(slotKey);
     if (view !== undefined) return inLine(view, listed?.reason);
     if (listed !== undefined) return listed;
     // Neither: unless it started, ended and left the lock between the two reads.

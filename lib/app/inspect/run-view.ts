@@ -1,5 +1,5 @@
 import type { Occurrence } from "../../core/identity.ts";
-import { runIdOf, slotMsOf } from "../../core/identity.ts";
+import { automationIdIn, runIdOf, slotMsOf } from "../../core/identity.ts";
 import { slotKeyInSortKey, subjectInPartitionKey } from "../../core/items.ts";
 import type { JobDefinition } from "../../core/jobs/job.ts";
 import type { Json } from "../../core/json.ts";
@@ -137,6 +137,11 @@ const rangeOf = (item: Item): RunView["range"] => {
 const shardsIn = ({ shards }: SideValues): Pick<RunView, "shards"> =>
   shards === undefined ? {} : { shards };
 
+const ownerOf = ({ subject }: Occurrence, job: KnownJob): Pick<RunView, "job" | "automation"> => {
+  const automation = automationIdIn(subject);
+  return { job: job?.name ?? subject, ...(automation === undefined ? {} : { automation }) };
+};
+
 /**
  * A RUN item with a state, as people see it. Values that lie beside it and were not read are null; a run without
  * an input of its own shows its job's.
@@ -156,7 +161,7 @@ export const runViewOf = (item: Item, job: KnownJob, side: SideValues = {}): Run
   const ownInput = item["input"] === undefined ? undefined : jsonOf(item["input"]);
   return {
     runId: runIdOf(occurrence),
-    job: job?.name ?? occurrence.subject,
+    ...ownerOf(occurrence, job),
     slot: shortIsoOf(slotMs),
     trigger: triggerOf(item),
     state,
@@ -198,7 +203,7 @@ export const queuedViewOf = ({
   reason,
 }: Unstarted): RunView => ({
   runId: runIdOf(occurrence),
-  job: job?.name ?? occurrence.subject,
+  ...ownerOf(occurrence, job),
   slot: shortIsoOf(slotMsOf(occurrence.slotKey)),
   trigger,
   state: "queued",

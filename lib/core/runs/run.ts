@@ -73,6 +73,8 @@ export interface DeadShardView {
 export interface RunView {
   readonly runId: string;
   readonly job: string;
+  /** Of a run-time schedule of the job: its id. */
+  readonly automation?: string;
   /** For a run by hand, the instant it was asked for. */
   readonly slot: string;
   readonly trigger: Trigger;
