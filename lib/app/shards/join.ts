@@ -3,7 +3,6 @@ import { strideKey } from "../../core/items.ts";
 import type { JobDefinition } from "../../core/jobs/job.ts";
 import { isTrigger } from "../../core/runs/message.ts";
 import {
-  bucketCounts,
   countBuckets,
   countStride,
   type FanOut,
@@ -13,6 +12,7 @@ import {
   phaseOf,
   queueJoin,
 } from "../../core/shards/fan-out.ts";
+import { bucketCounts } from "../../core/shards/seats.ts";
 import { bucketCount } from "../../core/shards/shards.ts";
 import type { Item } from "../../core/write.ts";
 import type { Deps } from "../deps.ts";

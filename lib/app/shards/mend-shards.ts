@@ -1,6 +1,7 @@
 import { type Occurrence, runIdOf } from "../../core/identity.ts";
 import type { JobDefinition } from "../../core/jobs/job.ts";
-import { bucketCounts, type FanOut, fanOutOf, fullNumbers, noteSeen } from "../../core/shards/fan-out.ts";
+import { type FanOut, fanOutOf, fullNumbers, noteSeen } from "../../core/shards/fan-out.ts";
+import { bucketCounts } from "../../core/shards/seats.ts";
 import { PER_STRIDE, strideSize } from "../../core/shards/shards.ts";
 import { HOUR_MS, MINUTE_MS } from "../../core/time.ts";
 import type { Item } from "../../core/write.ts";

@@ -4,17 +4,14 @@ import { shardScope } from "../../core/items.ts";
 import { waitBeforeRetryMs } from "../../core/jobs/retry.ts";
 import type { Json } from "../../core/json.ts";
 import { MAX_PIECES } from "../../core/runs/kept.ts";
+import { doneIn, failedSeatsIn, type Seat, seatIn } from "../../core/shards/seats.ts";
 import {
-  doneIn,
   endShard,
-  failedSeatsIn,
   failShard,
   putOffShard,
   renewShard,
-  type Seat,
   type ShardHolding,
-  seatIn,
-} from "../../core/shards/fan-out.ts";
+} from "../../core/shards/shard-writes.ts";
 import { isStopped } from "../../core/shards/stop.ts";
 import type { AttemptEnd, ErrorFacts } from "../../ports/attempts.ts";
 import type { Settlement } from "../../ports/run-queue.ts";

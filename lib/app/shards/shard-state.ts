@@ -1,12 +1,6 @@
 import { bucketKey } from "../../core/items.ts";
-import {
-  doneIn,
-  type FanOut,
-  failedSeatsIn,
-  fullNumbers,
-  type Seat,
-  seatIn,
-} from "../../core/shards/fan-out.ts";
+import { type FanOut, fullNumbers } from "../../core/shards/fan-out.ts";
+import { doneIn, failedSeatsIn, type Seat, seatIn } from "../../core/shards/seats.ts";
 import { bucketSize, bucketsOf, indexOfShard, strideCount } from "../../core/shards/shards.ts";
 import type { Item } from "../../core/write.ts";
 import { eachAtOnce } from "../at-once.ts";

@@ -1,6 +1,7 @@
 import type { Occurrence } from "../../core/identity.ts";
 import type { DeadShardView, ShardsView } from "../../core/runs/run.ts";
-import { countsOf, failedSeatsIn, failedStrides, fanOutOf, isRunFull } from "../../core/shards/fan-out.ts";
+import { countsOf, failedStrides, fanOutOf, isRunFull } from "../../core/shards/fan-out.ts";
+import { failedSeatsIn } from "../../core/shards/seats.ts";
 import { indexOfShard } from "../../core/shards/shards.ts";
 import { shortIsoOf } from "../../core/time.ts";
 import type { Item } from "../../core/write.ts";

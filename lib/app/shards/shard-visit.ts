@@ -1,13 +1,8 @@
 import { bucketKey } from "../../core/items.ts";
 import type { ShardMessage } from "../../core/runs/message.ts";
-import {
-  doneIn,
-  type FanOut,
-  failedSeatsIn,
-  type Seat,
-  type ShardAt,
-  seatIn,
-} from "../../core/shards/fan-out.ts";
+import type { FanOut } from "../../core/shards/fan-out.ts";
+import { doneIn, failedSeatsIn, type Seat, seatIn } from "../../core/shards/seats.ts";
+import type { ShardAt } from "../../core/shards/shard-writes.ts";
 import { placeOfShard } from "../../core/shards/shards.ts";
 import type { Item } from "../../core/write.ts";
 import type { ErrorFacts } from "../../ports/attempts.ts";

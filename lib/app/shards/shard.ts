@@ -1,6 +1,7 @@
 import { bucketKey } from "../../core/items.ts";
 import type { ShardMessage } from "../../core/runs/message.ts";
-import { failLostShard, type Seat, type ShardStart, seatIn, startShard } from "../../core/shards/fan-out.ts";
+import { type Seat, seatIn } from "../../core/shards/seats.ts";
+import { failLostShard, type ShardStart, startShard } from "../../core/shards/shard-writes.ts";
 import { MINUTE_MS } from "../../core/time.ts";
 import type { Item } from "../../core/write.ts";
 import type { Settlement } from "../../ports/run-queue.ts";

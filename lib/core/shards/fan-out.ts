@@ -1,27 +1,20 @@
 import type { Occurrence } from "../identity.ts";
-import { bucketKey, expiresAtS, runKey, strideKey } from "../items.ts";
+import { expiresAtS, runKey, strideKey } from "../items.ts";
 import {
   absent,
   addMembers,
   all,
   any,
-  atMost,
-  type Change,
   type Condition,
-  contains,
-  deleteMembers,
   equals,
   type Item,
-  isMap,
-  lessThan,
-  not,
   remove,
   set,
   setOnce,
   type Value,
   type Write,
 } from "../write.ts";
-import { bucketCount, bucketSize, type ShardCounts, type ShardPlace, strideCount } from "./shards.ts";
+import { bucketCount, type ShardCounts, strideCount } from "./shards.ts";
 
 /**
  * A run that has many shards. RUN goes through phases (`ph`): its shards are listed, sent, carried out (`shards`, in
@@ -206,216 +199,4 @@ export const noteSeen = (
     lastAtMs === undefined ? absent("seenAtMs") : equals("seenAtMs", lastAtMs),
   ),
   changes: [set("seen", seen), set("seenAtMs", nowMs), set("nudges", nudges)],
-});
-
-/** A shard that somebody has, has had, or that waits. */
-export interface Seat {
-  readonly seat: number;
-  readonly owner: string | undefined;
-  /** Undefined: nobody has it. */
-  readonly leaseUntilMs: number | undefined;
-  /** Starts so far; the number of the last one is its fence. */
-  readonly starts: number;
-  readonly attempts: number;
-  readonly crashes: number;
-  readonly snoozes: number;
-  /** Ends of invocations with `continueLater`. */
-  readonly pieces: number;
-  /** When its next attempt is due; undefined = it does not wait. */
-  readonly dueAtMs: number | undefined;
-}
-
-const seatAttribute = (seat: number): string => `l#${seat}`;
-
-export const seatIn = (bucket: Item | undefined, seat: number): Seat | undefined => {
-  const value = bucket?.[seatAttribute(seat)];
-  if (!isMap(value)) return undefined;
-  const number = (name: string): number | undefined =>
-    value[name] === undefined ? undefined : Number(value[name]);
-  return {
-    seat,
-    owner: value["owner"] === undefined ? undefined : String(value["owner"]),
-    leaseUntilMs: number("leaseUntilMs"),
-    starts: number("starts") ?? 0,
-    attempts: number("attempts") ?? 0,
-    crashes: number("crashes") ?? 0,
-    snoozes: number("snoozes") ?? 0,
-    pieces: number("pieces") ?? 0,
-    dueAtMs: number("dueAtMs"),
-  };
-};
-
-const seatNumbers = (value: Value | undefined): ReadonlySet<number> =>
-  new Set(value instanceof Set ? [...value].map(Number) : []);
-
-export const doneIn = (bucket: Item | undefined): ReadonlySet<number> => seatNumbers(bucket?.["done"]);
-export const failedSeatsIn = (bucket: Item | undefined): ReadonlySet<number> =>
-  seatNumbers(bucket?.["failed"]);
-
-/** How many of the bucket's shards are over, and whether that is all of them. */
-export const bucketCounts = (
-  bucket: Item | undefined,
-  {
-    stride,
-    bucket: number,
-    total,
-  }: { readonly stride: number; readonly bucket: number; readonly total: number },
-): { readonly done: number; readonly failed: number; readonly full: boolean } => {
-  const [done, failed] = [doneIn(bucket).size, failedSeatsIn(bucket).size];
-  return { done, failed, full: done + failed === bucketSize(stride, number, total) };
-};
-
-/** One shard of one list of a run's shards. */
-export interface ShardAt {
-  readonly occurrence: Occurrence;
-  readonly plan: number;
-  readonly place: ShardPlace;
-}
-
-const keyOfBucket = ({ occurrence, plan, place }: ShardAt) => bucketKey({ occurrence, plan, ...place });
-
-const isOpen = (seat: number, epoch: number): readonly Condition[] => [
-  not(contains("done", String(seat))),
-  not(contains("failed", String(seat))),
-  any(absent("least"), atMost("least", epoch)),
-];
-
-export interface ShardStart {
-  readonly at: ShardAt;
-  readonly epoch: number;
-  readonly token: string;
-  readonly nowMs: number;
-  readonly clockBoundMs: number;
-  /** From a clock read before the call, plus the lease. */
-  readonly leaseUntilMs: number;
-  /** The seat as a refused start showed it; undefined = nobody has had the shard so far. */
-  readonly seen: Seat | undefined;
-}
-
-/** What a seat keeps from one start to the next. */
-const tallies = ({
-  attempts,
-  crashes,
-  snoozes,
-  pieces,
-}: Omit<Seat, "seat">): { readonly [name: string]: Value } => ({
-  ...(attempts === 0 ? {} : { attempts }),
-  ...(crashes === 0 ? {} : { crashes }),
-  ...(snoozes === 0 ? {} : { snoozes }),
-  ...(pieces === 0 ? {} : { pieces }),
-});
-
-/** Its worker has it no more, by the table's own time; or it waits, and is due. */
-const isFree = (path: string, { seen, nowMs, clockBoundMs }: ShardStart): readonly Condition[] =>
-  seen === undefined
-    ? [absent(path)]
-    : [
-        equals([path, "starts"], seen.starts),
-        any(absent([path, "leaseUntilMs"]), lessThan([path, "leaseUntilMs"], nowMs - clockBoundMs)),
-        any(absent([path, "dueAtMs"]), atMost([path, "dueAtMs"], nowMs)),
-      ];
-
-/** The lease of the shard's next attempt. One whose worker was lost is counted as a crash. */
-export const startShard = (wanted: ShardStart): Write => {
-  const { at, epoch, token, leaseUntilMs, seen, nowMs } = wanted;
-  const path = seatAttribute(at.place.seat);
-  const lost = seen?.leaseUntilMs === undefined ? 0 : 1;
-  const kept = seen === undefined ? {} : tallies({ ...seen, crashes: seen.crashes + lost });
-  return {
-    key: keyOfBucket(at),
-    condition: all(...isOpen(at.place.seat, epoch), ...isFree(path, wanted)),
-    changes: [
-      set(path, { owner: token, leaseUntilMs, starts: (seen?.starts ?? 0) + 1, ...kept }),
-      setOnce("expiresAtS", expiresAtS(nowMs)),
-    ],
-  };
-};
-
-/** What a worker holds while the attempt of a shard runs. */
-export interface ShardHolding {
-  readonly at: ShardAt;
-  readonly token: string;
-  readonly epoch: number;
-}
-
-const heldSeat = ({ at, token }: ShardHolding): Condition =>
-  equals([seatAttribute(at.place.seat), "owner"], token);
-
-/** Refused also when the run was stopped meanwhile. */
-export const renewShard = (holding: ShardHolding, leaseUntilMs: number): Write => ({
-  key: keyOfBucket(holding.at),
-  condition: all(heldSeat(holding), any(absent("least"), atMost("least", holding.epoch))),
-  changes: [set([seatAttribute(holding.at.place.seat), "leaseUntilMs"], leaseUntilMs)],
-});
-
-export const endShard = (holding: ShardHolding): Write => ({
-  key: keyOfBucket(holding.at),
-  condition: heldSeat(holding),
-  changes: [addMembers("done", String(holding.at.place.seat)), remove(seatAttribute(holding.at.place.seat))],
-});
-
-/** Its starts are kept: the fence of what its attempts hand on must not go back when it is tried again. */
-const failSeat = (seat: number, starts: number): readonly Change[] => [
-  addMembers("failed", String(seat)),
-  set(seatAttribute(seat), { starts }),
-];
-
-export const failShard = (holding: ShardHolding, starts: number): Write => ({
-  key: keyOfBucket(holding.at),
-  condition: heldSeat(holding),
-  changes: failSeat(holding.at.place.seat, starts),
-});
-
-/** Lost once too often, or not to be tried again after a loss: judged by the table on the lease as it is. */
-export const failLostShard = (wanted: Omit<ShardStart, "seen" | "leaseUntilMs">, seen: Seat): Write => {
-  const path = seatAttribute(wanted.at.place.seat);
-  const lost = { ...wanted, seen, leaseUntilMs: 0 };
-  return {
-    key: keyOfBucket(wanted.at),
-    condition: all(...isOpen(wanted.at.place.seat, wanted.epoch), ...isFree(path, lost)),
-    changes: failSeat(wanted.at.place.seat, seen.starts),
-  };
-};
-
-/** Its message was refused by the queue: nobody will ever start it. */
-export const failUnsent = (at: ShardAt, nowMs: number): Write => ({
-  key: keyOfBucket(at),
-  condition: all(
-    not(contains("done", String(at.place.seat))),
-    absent([seatAttribute(at.place.seat), "leaseUntilMs"]),
-  ),
-  changes: [addMembers("failed", String(at.place.seat)), setOnce("expiresAtS", expiresAtS(nowMs))],
-});
-
-/** Between two attempts. */
-export const putOffShard = (
-  holding: ShardHolding,
-  seat: Omit<Seat, "seat" | "owner" | "leaseUntilMs">,
-): Write => ({
-  key: keyOfBucket(holding.at),
-  condition: heldSeat(holding),
-  changes: [
-    set(seatAttribute(holding.at.place.seat), {
-      starts: seat.starts,
-      ...tallies({ ...seat, owner: undefined, leaseUntilMs: undefined }),
-      ...(seat.dueAtMs === undefined ? {} : { dueAtMs: seat.dueAtMs }),
-    }),
-  ],
-});
-
-interface BucketAt {
-  readonly occurrence: Occurrence;
-  readonly plan: number;
-  readonly stride: number;
-  readonly bucket: number;
-}
-
-/**
- * Failed shards of a bucket may start again, once in an attempt set. What has failed since stays so, whichever attempt
- * of the set comes later: its bucket may be counted already, and a bucket counts once.
- */
-export const forgiveShards = (at: BucketAt, seats: readonly number[], epoch: number): Write => ({
-  key: bucketKey(at),
-  condition: any(absent("forgiven"), lessThan("forgiven", epoch)),
-  changes: [deleteMembers("failed", ...seats.map(String)), set("forgiven", epoch)],
 });

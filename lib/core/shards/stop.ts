@@ -16,7 +16,7 @@ import {
   setOnce,
   type Write,
 } from "../write.ts";
-import { seatIn } from "./fan-out.ts";
+import { seatIn } from "./seats.ts";
 
 /**
  * A run whose shards may be at work ends in two steps, so that nothing of it is at work after its end: first it comes

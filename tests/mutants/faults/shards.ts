@@ -6,183 +6,189 @@ const LOST = "a run whose shards are over, or lost, has no end";
 const EARLY = "a run is joined after its last shard";
 const JOINS = "a run is joined once";
 
-const writeFaults = faultsIn("lib/core/shards/fan-out.ts", [
-  [
-    "a shard starts although it is done",
-    '  not(contains("done", String(seat))),\n  not(contains("failed"',
-    '  not(contains("failed"',
-    TWICE,
-  ],
-  [
-    "a shard starts although it has failed",
-    '  not(contains("failed", String(seat))),\n  any(absent("least")',
-    '  any(absent("least")',
-    TWICE,
-  ],
-  [
-    "a shard starts although its run was stopped",
-    '  not(contains("failed", String(seat))),\n  any(absent("least"), atMost("least", epoch)),\n',
-    '  not(contains("failed", String(seat))),\n',
-    "of a run that was stopped no shard starts",
-  ],
-  ["a shard starts whoever has it", "    ? [absent(path)]\n", "    ? []\n", BESIDE],
-  [
-    "a shard's live lease is taken over",
-    'any(absent([path, "leaseUntilMs"]), lessThan([path, "leaseUntilMs"], nowMs - clockBoundMs)),',
-    'any(absent([path, "leaseUntilMs"]), lessThan([path, "leaseUntilMs"], nowMs + 86_400_000)),',
-    BESIDE,
-  ],
-  [
-    "a shard's lease ends without a margin for clocks",
-    "nowMs - clockBoundMs)),\n        any(absent([path",
-    "nowMs)),\n        any(absent([path",
-    BESIDE,
-  ],
-  [
-    "a shard is taken over whoever took it over before",
-    '        equals([path, "starts"], seen.starts),\n',
-    "",
-    BESIDE,
-  ],
-  [
-    "a shard is tried again before it is due",
-    '        any(absent([path, "dueAtMs"]), atMost([path, "dueAtMs"], nowMs)),\n',
-    "",
-    "a shard waits between its attempts",
-  ],
-  [
-    "a shard's lost worker is no crash",
-    "const lost = seen?.leaseUntilMs === undefined ? 0 : 1;",
-    "const lost = seen?.leaseUntilMs === undefined ? 0 : 0;",
-    "a shard that kills its worker ends",
-  ],
-  [
-    "a shard's fence stands still",
-    "starts: (seen?.starts ?? 0) + 1",
-    "starts: seen?.starts ?? 1",
-    "what a shard's attempts hand on has an order",
-  ],
-  [
-    "a shard's end is recorded whoever has it",
-    '  condition: heldSeat(holding),\n  changes: [addMembers("done"',
-    '  changes: [addMembers("done"',
-    BESIDE,
-  ],
-  [
-    "a shard's lease is renewed whoever has it",
-    "  condition: all(heldSeat(holding), any(absent",
-    "  condition: all(any(absent",
-    BESIDE,
-  ],
-  [
-    "a shard of a stopped run keeps its lease",
-    '  condition: all(heldSeat(holding), any(absent("least"), atMost("least", holding.epoch))),',
-    "  condition: heldSeat(holding),",
-    "of a run that was stopped no shard goes on for ever",
-  ],
-  [
-    "a shard's failure is recorded whoever has it",
-    "  condition: heldSeat(holding),\n  changes: failSeat(",
-    "  changes: failSeat(",
-    BESIDE,
-  ],
-  [
-    "a shard is put off whoever has it",
-    "  condition: heldSeat(holding),\n  changes: [\n    set(seatAttribute(",
-    "  changes: [\n    set(seatAttribute(",
-    BESIDE,
-  ],
-  [
-    "the fence of a shard that failed goes back",
-    "set(seatAttribute(seat), { starts })",
-    "set(seatAttribute(seat), { starts: 0 })",
-    "what a shard's attempts hand on has an order",
-  ],
-  [
-    "a lease of a shard is ended as lost while it lives",
-    "    condition: all(...isOpen(wanted.at.place.seat, wanted.epoch), ...isFree(path, lost)),\n",
-    "    condition: all(...isOpen(wanted.at.place.seat, wanted.epoch)),\n",
-    BESIDE,
-  ],
-  [
-    "the list of an attempt that lost its lease counts",
-    '  condition: all(heldBy(fence), absent("plan")),\n',
-    "",
-    "one list of a run's shards counts",
-  ],
-  [
-    "shards are opened by whoever had the run",
-    '  condition: all(heldBy(fence), any(absent("ph"), equals("ph", "send")), absent("cancelAtMs")),',
-    '  condition: all(any(absent("ph"), equals("ph", "send")), absent("cancelAtMs")),',
-    JOINS,
-  ],
-  [
-    "shards are opened although somebody asked the run to stop",
-    ', any(absent("ph"), equals("ph", "send")), absent("cancelAtMs")),',
-    ', any(absent("ph"), equals("ph", "send"))),',
-    "a cancelled run ends",
-  ],
-  [
-    "the lease stays while the shards are on their way",
-    '    ...["leaseUntilMs", "error", "sideError", "nudges", "sent"',
-    '    ...["error", "sideError", "nudges", "sent"',
-    "nobody holds a run in its shards",
-  ],
-  [
-    "a bucket is complete before its last shard",
-    "full: done + failed === bucketSize(stride, number, total)",
-    "full: done + failed + 1 >= bucketSize(stride, number, total)",
-    EARLY,
-  ],
-  [
-    "failed shards do not complete a bucket",
-    "full: done + failed === bucketSize(stride, number, total)",
-    "full: done === bucketSize(stride, number, total)",
-    LOST,
-  ],
-  [
-    "a stride is complete before its last bucket",
-    "fullIn(item).length === bucketCount(stride, total)",
-    "fullIn(item).length + 1 >= bucketCount(stride, total)",
-    EARLY,
-  ],
-  [
-    "a run is complete before its last stride",
-    'fullIn(run).length === strideCount(Number(run["total"]))',
-    'fullIn(run).length + 1 >= strideCount(Number(run["total"]))',
-    EARLY,
-  ],
-  [
-    "a stride of an earlier attempt set counts",
-    '  condition: all(equals("ep", epoch), equals("plan", plan)),',
-    '  condition: equals("plan", plan),',
-    EARLY,
-  ],
-  [
-    "a run is joined in whatever phase",
-    '  condition: all(equals("ep", epoch), equals("st", "running"), equals("ph", "shards")),\n  changes: [set("ph", "join")',
-    '  condition: all(equals("ep", epoch), equals("st", "running")),\n  changes: [set("ph", "join")',
-    JOINS,
-  ],
-  [
-    "a run is joined in whatever state",
-    '  condition: all(equals("ep", epoch), equals("st", "running"), equals("ph", "shards")),\n  changes: [set("ph", "join")',
-    '  condition: all(equals("ep", epoch), equals("ph", "shards")),\n  changes: [set("ph", "join")',
-    "a run that is over is joined",
-  ],
-  [
-    "what has failed since is forgiven",
-    '  condition: any(absent("forgiven"), lessThan("forgiven", epoch)),\n',
-    "",
-    "an attempt that lost its lease changes nothing",
-  ],
-  [
-    "failed shards are forgiven twice in an attempt set",
-    'lessThan("forgiven", epoch)',
-    'lessThan("forgiven", epoch + 1)',
-    "a bucket is counted once",
-  ],
-]);
+const writeFaults = [
+  ...faultsIn("lib/core/shards/fan-out.ts", [
+    [
+      "the list of an attempt that lost its lease counts",
+      '  condition: all(heldBy(fence), absent("plan")),\n',
+      "",
+      "one list of a run's shards counts",
+    ],
+    [
+      "shards are opened by whoever had the run",
+      '  condition: all(heldBy(fence), any(absent("ph"), equals("ph", "send")), absent("cancelAtMs")),',
+      '  condition: all(any(absent("ph"), equals("ph", "send")), absent("cancelAtMs")),',
+      JOINS,
+    ],
+    [
+      "shards are opened although somebody asked the run to stop",
+      ', any(absent("ph"), equals("ph", "send")), absent("cancelAtMs")),',
+      ', any(absent("ph"), equals("ph", "send"))),',
+      "a cancelled run ends",
+    ],
+    [
+      "the lease stays while the shards are on their way",
+      '    ...["leaseUntilMs", "error", "sideError", "nudges", "sent"',
+      '    ...["error", "sideError", "nudges", "sent"',
+      "nobody holds a run in its shards",
+    ],
+    [
+      "a stride is complete before its last bucket",
+      "fullIn(item).length === bucketCount(stride, total)",
+      "fullIn(item).length + 1 >= bucketCount(stride, total)",
+      EARLY,
+    ],
+    [
+      "a run is complete before its last stride",
+      'fullIn(run).length === strideCount(Number(run["total"]))',
+      'fullIn(run).length + 1 >= strideCount(Number(run["total"]))',
+      EARLY,
+    ],
+    [
+      "a stride of an earlier attempt set counts",
+      '  condition: all(equals("ep", epoch), equals("plan", plan)),',
+      '  condition: equals("plan", plan),',
+      EARLY,
+    ],
+    [
+      "a run is joined in whatever phase",
+      '  condition: all(equals("ep", epoch), equals("st", "running"), equals("ph", "shards")),\n  changes: [set("ph", "join")',
+      '  condition: all(equals("ep", epoch), equals("st", "running")),\n  changes: [set("ph", "join")',
+      JOINS,
+    ],
+    [
+      "a run is joined in whatever state",
+      '  condition: all(equals("ep", epoch), equals("st", "running"), equals("ph", "shards")),\n  changes: [set("ph", "join")',
+      '  condition: all(equals("ep", epoch), equals("ph", "shards")),\n  changes: [set("ph", "join")',
+      "a run that is over is joined",
+    ],
+  ]),
+  ...faultsIn("lib/core/shards/seats.ts", [
+    [
+      "a bucket is complete before its last shard",
+      "full: done + failed === bucketSize(stride, number, total)",
+      "full: done + failed + 1 >= bucketSize(stride, number, total)",
+      EARLY,
+    ],
+    [
+      "failed shards do not complete a bucket",
+      "full: done + failed === bucketSize(stride, number, total)",
+      "full: done === bucketSize(stride, number, total)",
+      LOST,
+    ],
+  ]),
+  ...faultsIn("lib/core/shards/shard-writes.ts", [
+    [
+      "a shard starts although it is done",
+      '  not(contains("done", String(seat))),\n  not(contains("failed"',
+      '  not(contains("failed"',
+      TWICE,
+    ],
+    [
+      "a shard starts although it has failed",
+      '  not(contains("failed", String(seat))),\n  any(absent("least")',
+      '  any(absent("least")',
+      TWICE,
+    ],
+    [
+      "a shard starts although its run was stopped",
+      '  not(contains("failed", String(seat))),\n  any(absent("least"), atMost("least", epoch)),\n',
+      '  not(contains("failed", String(seat))),\n',
+      "of a run that was stopped no shard starts",
+    ],
+    ["a shard starts whoever has it", "    ? [absent(path)]\n", "    ? []\n", BESIDE],
+    [
+      "a shard's live lease is taken over",
+      'any(absent([path, "leaseUntilMs"]), lessThan([path, "leaseUntilMs"], nowMs - clockBoundMs)),',
+      'any(absent([path, "leaseUntilMs"]), lessThan([path, "leaseUntilMs"], nowMs + 86_400_000)),',
+      BESIDE,
+    ],
+    [
+      "a shard's lease ends without a margin for clocks",
+      "nowMs - clockBoundMs)),\n        any(absent([path",
+      "nowMs)),\n        any(absent([path",
+      BESIDE,
+    ],
+    [
+      "a shard is taken over whoever took it over before",
+      '        equals([path, "starts"], seen.starts),\n',
+      "",
+      BESIDE,
+    ],
+    [
+      "a shard is tried again before it is due",
+      '        any(absent([path, "dueAtMs"]), atMost([path, "dueAtMs"], nowMs)),\n',
+      "",
+      "a shard waits between its attempts",
+    ],
+    [
+      "a shard's lost worker is no crash",
+      "const lost = seen?.leaseUntilMs === undefined ? 0 : 1;",
+      "const lost = seen?.leaseUntilMs === undefined ? 0 : 0;",
+      "a shard that kills its worker ends",
+    ],
+    [
+      "a shard's fence stands still",
+      "starts: (seen?.starts ?? 0) + 1",
+      "starts: seen?.starts ?? 1",
+      "what a shard's attempts hand on has an order",
+    ],
+    [
+      "a shard's end is recorded whoever has it",
+      '  condition: heldSeat(holding),\n  changes: [addMembers("done"',
+      '  changes: [addMembers("done"',
+      BESIDE,
+    ],
+    [
+      "a shard's lease is renewed whoever has it",
+      "  condition: all(heldSeat(holding), any(absent",
+      "  condition: all(any(absent",
+      BESIDE,
+    ],
+    [
+      "a shard of a stopped run keeps its lease",
+      '  condition: all(heldSeat(holding), any(absent("least"), atMost("least", holding.epoch))),',
+      "  condition: heldSeat(holding),",
+      "of a run that was stopped no shard goes on for ever",
+    ],
+    [
+      "a shard's failure is recorded whoever has it",
+      "  condition: heldSeat(holding),\n  changes: failSeat(",
+      "  changes: failSeat(",
+      BESIDE,
+    ],
+    [
+      "a shard is put off whoever has it",
+      "  condition: heldSeat(holding),\n  changes: [\n    set(seatAttribute(",
+      "  changes: [\n    set(seatAttribute(",
+      BESIDE,
+    ],
+    [
+      "the fence of a shard that failed goes back",
+      "set(seatAttribute(seat), { starts })",
+      "set(seatAttribute(seat), { starts: 0 })",
+      "what a shard's attempts hand on has an order",
+    ],
+    [
+      "a lease of a shard is ended as lost while it lives",
+      "    condition: all(...isOpen(wanted.at.place.seat, wanted.epoch), ...isFree(path, lost)),\n",
+      "    condition: all(...isOpen(wanted.at.place.seat, wanted.epoch)),\n",
+      BESIDE,
+    ],
+    [
+      "what has failed since is forgiven",
+      '  condition: any(absent("forgiven"), lessThan("forgiven", epoch)),\n',
+      "",
+      "an attempt that lost its lease changes nothing",
+    ],
+    [
+      "failed shards are forgiven twice in an attempt set",
+      'lessThan("forgiven", epoch)',
+      'lessThan("forgiven", epoch + 1)',
+      "a bucket is counted once",
+    ],
+  ]),
+];
 
 const placeFaults = faultsIn("lib/core/shards/shards.ts", [
   [
@@ -242,38 +248,44 @@ const sendFaults = faultsIn("lib/app/shards/send-shards.ts", [
   ],
 ]);
 
-const planFaults = faultsIn("lib/app/shards/fan-out.ts", [
-  [
-    "sent is noted before it is sent",
-    "    const shards = remembered.get(stride) ??",
-    "    await deps.table.write(sentUpTo(holding, Math.min(wanted, (stride + 1) * PER_STRIDE)));\n    const shards = remembered.get(stride) ??",
-    LOST,
-  ],
-  [
-    "the end of the sending does not look at what is over",
-    "  await joinIfFull(deps, visit, answer.item);\n  return DELETE;",
-    "  return DELETE;",
-    LOST,
-  ],
-  [
-    "the list counts before it is complete",
-    "    await storeStride(deps, list, { stride: stride++, shards });\n",
-    "    stride += 1;\n    void storeStride(deps, list, { stride: stride - 1, shards: [] });\n    void shards;\n",
-    LOST,
-  ],
-  [
-    "more failures than tolerated are a success",
-    '  return close(deps, ended, { state: "dead", failed: true, ...tooManyFailed(shards) });',
-    '  return close(deps, ended, { state: "succeeded", failed: false });',
-    "a run with more failed shards than it may have is dead",
-  ],
-  [
-    "a retried run forgives nothing",
-    "    after[place] = { ...bucket, item };\n",
-    "    after[place] = bucket;\n    void item;\n",
-    "a retry carries out what failed",
-  ],
-]);
+const planFaults = [
+  ...faultsIn("lib/app/shards/fan-out.ts", [
+    [
+      "the end of the sending does not look at what is over",
+      "  await joinIfFull(deps, visit, answer.item);\n  return DELETE;",
+      "  return DELETE;",
+      LOST,
+    ],
+    [
+      "more failures than tolerated are a success",
+      '  return close(deps, ended, { state: "dead", failed: true, ...tooManyFailed(shards) });',
+      '  return close(deps, ended, { state: "succeeded", failed: false });',
+      "a run with more failed shards than it may have is dead",
+    ],
+  ]),
+  ...faultsIn("lib/app/shards/list-shards.ts", [
+    [
+      "the list counts before it is complete",
+      "    await storeStride(deps, list, { stride: stride++, shards });\n",
+      "    stride += 1;\n    void storeStride(deps, list, { stride: stride - 1, shards: [] });\n    void shards;\n",
+      LOST,
+    ],
+  ]),
+  ...faultsIn("lib/app/shards/send-all.ts", [
+    [
+      "sent is noted before it is sent",
+      "    const shards = remembered.get(stride) ??",
+      "    await deps.table.write(sentUpTo(holding, Math.min(wanted, (stride + 1) * PER_STRIDE)));\n    const shards = remembered.get(stride) ??",
+      LOST,
+    ],
+    [
+      "a retried run forgives nothing",
+      "    after[place] = { ...bucket, item };\n",
+      "    after[place] = bucket;\n    void item;\n",
+      "a retry carries out what failed",
+    ],
+  ]),
+];
 
 const visitFaults = faultsIn("lib/app/shards/shard-visit.ts", [
   [

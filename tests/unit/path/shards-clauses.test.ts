@@ -2,21 +2,23 @@ import { describe, expect, test } from "vitest";
 import { finish } from "../../../lib/core/runs/transitions.ts";
 import {
   countStride,
+  keepList,
+  noteSeen,
+  openShards,
+  queueJoin,
+  sentUpTo,
+} from "../../../lib/core/shards/fan-out.ts";
+import { seatIn } from "../../../lib/core/shards/seats.ts";
+import {
   endShard,
   failLostShard,
   failShard,
   failUnsent,
   forgiveShards,
-  keepList,
-  noteSeen,
-  openShards,
   putOffShard,
-  queueJoin,
   renewShard,
-  seatIn,
-  sentUpTo,
   startShard,
-} from "../../../lib/core/shards/fan-out.ts";
+} from "../../../lib/core/shards/shard-writes.ts";
 import {
   bucketSize,
   bucketsOf,
