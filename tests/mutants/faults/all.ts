@@ -36,7 +36,10 @@ export const FAULTS = [
   ...near(monitorFaults, "tests/unit/monitors"),
   ...near(notifyingFaults, "tests/unit/notify"),
   ...near(alarmFaults, "tests/unit/alarms", "tests/unit/notify"),
-  ...near(seriesFaults, ...path("series-clauses", "backfill")),
+  ...near(
+    seriesFaults,
+    ...path("series-clauses", "backfill", "backfill-crashes", "backfill-steps", "retry-dead"),
+  ),
   ...near(healthFaults, "tests/unit/health"),
   ...near(automationFaults, ...AUTOMATION_TESTS),
   ...near(
