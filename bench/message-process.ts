@@ -1,13 +1,13 @@
 /**
- * One side of the comparison of workers, in a process of its own: `message-process.ts <side> <messages a batch> <network or clients>`. Sends
- * its parent the processor time of each message, all threads of the process counted.
- * With `clients` the SDK's own work is left out too: its clients' `send` answers.
+ * One side of the comparison of workers, in a process of its own: `message-process.ts <side> <network or clients>`.
+ * Sends its parent the processor time of each message, all threads of the process counted. Messages come one at a time,
+ * as a pool's queue hands them out. With `clients` the SDK's own work is left out too: its clients' `send` answers.
  */
 import { BatchProcessor, EventType, processPartialResponse } from "@aws-lambda-powertools/batch";
 import { IdempotencyConfig, makeIdempotent } from "@aws-lambda-powertools/idempotency";
 import { DynamoDBPersistenceLayer } from "@aws-lambda-powertools/idempotency/dynamodb";
 import { Logger } from "@aws-lambda-powertools/logger";
-import { DynamoDBClient, type DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient, type DynamoDBClientConfig, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { SQSClient, type SQSClientConfig } from "@aws-sdk/client-sqs";
 import middy from "@middy/core";
 import type { Context, SQSEvent, SQSRecord } from "aws-lambda";
@@ -15,15 +15,14 @@ import { CLIENT_OPTIONS } from "../lib/compose/deps.ts";
 import { dispatcherFunction, workerFunction } from "../lib/compose/functions.ts";
 import { schedulerInput } from "../lib/core/runs/scheduler-event.ts";
 import { EMBEDDED_TIMINGS } from "../lib/core/settings.ts";
-import { DAY_MS, MINUTE_MS, shortIsoOf } from "../lib/core/time.ts";
+import { DAY_MS, isoOf, MINUTE_MS, shortIsoOf } from "../lib/core/time.ts";
 import { definition } from "../tests/support/definitions.ts";
 import { manifestOf } from "../tests/support/embedded-services.ts";
 import { TEST_CREDENTIALS } from "../tests/support/embedded-table.ts";
 import { jobsFile } from "../tests/support/jobs-file.ts";
 import { stubTransport } from "./stub-transport.ts";
 
-const [side = "belfry", batchText = "1", stubbed = "network"] = process.argv.slice(2);
-const BATCH = Number(batchText);
+const [side = "belfry", stubbed = "network"] = process.argv.slice(2);
 const WARM = 1_500;
 const MEASURED = 2_500;
 const COUNT = WARM + MEASURED;
@@ -51,12 +50,13 @@ interface Worker {
   readonly dispatchUs?: number;
 }
 
-/** Processor time of all threads of this process. */
+/** Processor time of all threads of this process, without the stub's own. */
 const cpuUsOf = async (act: () => Promise<void>): Promise<number> => {
+  const stubUs = transport.ownUs();
   const before = process.cpuUsage();
   await act();
   const { user, system } = process.cpuUsage(before);
-  return user + system;
+  return user + system - (transport.ownUs() - stubUs);
 };
 
 const RESULT = { deletedCount: 3 };
@@ -99,6 +99,19 @@ const belfry = async (): Promise<Worker> => {
   return { handle, bodies: transport.sent, dispatchUs };
 };
 
+/** As large as ours. */
+const messageBodies = (): readonly string[] =>
+  Array.from({ length: COUNT }, (_, n) =>
+    JSON.stringify({
+      v: 1,
+      subject: "job",
+      slotKey: isoOf(n * MINUTE_MS),
+      epoch: 1,
+      trigger: "schedule",
+      queuedAtMs: Date.now(),
+    }),
+  );
+
 /** The same by Powertools: a claim before, the result after, partial failures, one line of the same facts. */
 const powertools = async (): Promise<Worker> => {
   const logger = new Logger({ serviceName: "bench", logLevel: "INFO" });
@@ -119,50 +132,76 @@ const powertools = async (): Promise<Worker> => {
     return processPartialResponse(event, work, processor, { context });
   });
   const context = { awsRequestId: "request", getRemainingTimeInMillis: () => 60_000 } as Context;
-  const bodies = Array.from({ length: COUNT }, (_, n) =>
-    JSON.stringify({
-      v: 1,
-      subject: "job",
-      slotKey: shortIsoOf(n * MINUTE_MS),
-      epoch: 1,
-      trigger: "schedule",
-    }),
-  );
-  return { handle: (event) => handler(event, context), bodies };
+  return { handle: (event) => handler(event, context), bodies: messageBodies() };
+};
+
+/** What nobody who claims before and stores after can do without: the message read, and two calls of the SDK. */
+const bare = async (): Promise<Worker> => {
+  const name = { "#s": "status" };
+  const handle: Handle = async ({ Records }) => {
+    for (const { body } of Records) {
+      const { subject, slotKey } = JSON.parse(body);
+      const Key = { id: { S: `${subject}#${slotKey}` } };
+      const claim = { ":s": { S: "INPROGRESS" }, ":e": { N: String(Date.now() + DAY_MS) } };
+      await db.send(
+        new UpdateItemCommand({
+          TableName: "table",
+          Key,
+          UpdateExpression: "SET #s = :s, expiration = :e",
+          ConditionExpression: "attribute_not_exists(id)",
+          ExpressionAttributeNames: name,
+          ExpressionAttributeValues: claim,
+        }),
+      );
+      await db.send(
+        new UpdateItemCommand({
+          TableName: "table",
+          Key,
+          UpdateExpression: "SET #s = :s, #d = :d",
+          ExpressionAttributeNames: { ...name, "#d": "data" },
+          ExpressionAttributeValues: { ":s": { S: "COMPLETED" }, ":d": { M: { deletedCount: { N: "3" } } } },
+        }),
+      );
+    }
+  };
+  return { handle, bodies: messageBodies() };
 };
 
 const eventsOf = (bodies: readonly string[]): readonly SQSEvent[] =>
-  Array.from({ length: Math.ceil(bodies.length / BATCH) }, (_, batch) => ({
-    Records: bodies.slice(batch * BATCH, (batch + 1) * BATCH).map((body, index) => ({
-      messageId: `${batch}-${index}`,
-      receiptHandle: "receipt",
-      body,
-      attributes: {
-        ApproximateReceiveCount: "1",
-        SentTimestamp: String(Date.now()),
-        SenderId: "",
-        ApproximateFirstReceiveTimestamp: String(Date.now()),
+  bodies.map((body, index) => ({
+    Records: [
+      {
+        messageId: String(index),
+        receiptHandle: "receipt",
+        body,
+        attributes: {
+          ApproximateReceiveCount: "1",
+          SentTimestamp: String(Date.now()),
+          SenderId: "",
+          ApproximateFirstReceiveTimestamp: String(Date.now()),
+        },
+        messageAttributes: {},
+        md5OfBody: "",
+        eventSource: "aws:sqs",
+        eventSourceARN: "arn:aws:sqs:us-east-1:000000000000:default",
+        awsRegion: "us-east-1",
       },
-      messageAttributes: {},
-      md5OfBody: "",
-      eventSource: "aws:sqs",
-      eventSourceARN: "arn:aws:sqs:us-east-1:000000000000:default",
-      awsRegion: "us-east-1",
-    })),
+    ],
   }));
 
-const { handle, bodies, dispatchUs } = await (isOurs ? belfry() : powertools());
+const SIDES: { readonly [side: string]: () => Promise<Worker> } = { belfry, powertools, bare };
+const make = SIDES[side];
+if (make === undefined) throw new Error(`no side "${side}"`);
+const { handle, bodies, dispatchUs } = await make();
 const events = eventsOf(bodies);
-const warm = Math.ceil(WARM / BATCH);
-for (const event of events.slice(0, warm)) await handle(event);
+for (const event of events.slice(0, WARM)) await handle(event);
 const calls = transport.calls();
 const cpuUs = await cpuUsOf(async () => {
-  for (const event of events.slice(warm)) await handle(event);
+  for (const event of events.slice(WARM)) await handle(event);
 });
-const measured = bodies.length - warm * BATCH;
 process.send?.({
-  cpuUs: cpuUs / measured,
-  calls: (transport.calls() - calls) / measured,
+  cpuUs: cpuUs / MEASURED,
+  calls: (transport.calls() - calls) / MEASURED,
   ...(dispatchUs === undefined ? {} : { dispatchUs }),
 });
 process.disconnect?.();

@@ -65,11 +65,25 @@ const updated = (item: Item, call: Call): void => {
     }
 };
 
+const threadCpuUs = (): number => {
+  const { user, system } = process.threadCpuUsage();
+  return user + system;
+};
+
 /** For the `requestHandler` of both clients. */
 export const stubTransport = () => {
   const items = new Map<string, Item>();
   const sent: string[] = [];
   let calls = 0;
+  let ownUs = 0;
+  /** One call; what answering it takes is none of the caller's time. */
+  const counted = <Answer>(act: () => Answer): Answer => {
+    const before = threadCpuUs();
+    calls += 1;
+    const answer = act();
+    ownUs += threadCpuUs() - before;
+    return answer;
+  };
   const operations: { readonly [target: string]: (call: Call) => object } = {
     GetItem: ({ Key = {} }) => ({ Item: items.get(keyText(Key)) }),
     PutItem: ({ Item = {} }) => {
@@ -99,18 +113,17 @@ export const stubTransport = () => {
   };
   return {
     /** In place of a client's `send`: the same without the SDK's own work. */
-    send: async (command: { readonly input: object }) => {
-      calls += 1;
-      return answer(command.constructor.name.replace(/Command$/, ""), command.input);
-    },
+    send: async (command: { readonly input: object }) =>
+      counted(() => answer(command.constructor.name.replace(/Command$/, ""), command.input)),
     /** Bodies of messages, in order. */
     sent,
     calls: (): number => calls,
+    /** Processor time of the stub itself. */
+    ownUs: (): number => ownUs,
     handler: {
       handle: async (request: Request) => {
-        calls += 1;
         const operation = request.headers["x-amz-target"]?.split(".")[1] ?? "";
-        return answerOf(answer(operation, callOf(request)));
+        return counted(() => answerOf(answer(operation, callOf(request))));
       },
       destroy: () => undefined,
       metadata: { handlerProtocol: "h1" },

@@ -51,6 +51,7 @@ const ROWS = [
   ["worker", "bare-thread"],
   ["watchdog", "bare-worker"],
   ["dead-letters", "bare-worker"],
+  ["ping", "bare-worker"],
   ["notifier", "bare-notifier"],
   ["operate", "bare-operate"],
   ["powertools", "bare-worker"],

