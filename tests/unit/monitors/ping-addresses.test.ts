@@ -5,6 +5,7 @@ import { runKey } from "../../../lib/core/items.ts";
 import type { MonitorDefinition } from "../../../lib/core/monitors/monitor.ts";
 import { mustBeMonitor } from "../../../lib/core/monitors/monitor.ts";
 import { MINUTE_MS } from "../../../lib/core/time.ts";
+import { pingKey } from "../../../lib/inbound/pings/ping-key.ts";
 import { type PingSecrets, pingPath, pingRouter } from "../../../lib/inbound/pings/router.ts";
 import { definition } from "../../support/definitions.ts";
 import { at, onRun, setup } from "../../support/path.ts";
@@ -150,7 +151,7 @@ test("a secret of fewer than 32 bytes opens nothing, and no address is made of i
   expect(await ask(path)).toMatchObject({ status: 200 });
   for (const weak of ["a".repeat(31), ""]) {
     held.known = held.renewed = [weak];
-    expect(await ask(path)).toMatchObject({ status: 404 });
+    expect(await ask(`/ping/backup/${pingKey(weak, "backup")}`)).toMatchObject({ status: 404 });
     expect(() => pingPath([weak], BACKUP)).toThrow("shorter than 32 bytes");
   }
   held.known = held.renewed = [];
