@@ -58,8 +58,7 @@ export const devStart = async (rounds: number): Promise<Section> => {
       { name: "version", measure: () => secondsOf(() => command("--version")) },
       { name: "npx", measure: () => secondsOf(() => run("npx", ["belfry", "--version"], { cwd: ROOT })) },
     ];
-    const measured = await alternate(sides, rounds);
-    await stack.stop();
+    const measured = await alternate(sides, rounds).finally(() => stack.stop());
     const of = (name: string): number => medianOf(measured.get(name) ?? []);
     const start = medianOf(starts);
     const npx = of("npx") - of("version");

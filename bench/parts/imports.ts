@@ -38,9 +38,15 @@ const ENVIRONMENT = {
   BELFRY_DISPATCH_FAILURES: "http://127.0.0.1:1/000000000000/failures",
 };
 
+/** Whoever takes longer hangs. */
+const LONGEST_MS = 60_000;
+
 const importOnce = async (folder: string, name: string): Promise<Import> => {
   const file = pathToFileURL(join(folder, `${name}.mjs`)).href;
-  const { stdout } = await run(process.execPath, [join(folder, "probe.mjs"), file], { env: ENVIRONMENT });
+  const { stdout } = await run(process.execPath, [join(folder, "probe.mjs"), file], {
+    env: ENVIRONMENT,
+    timeout: LONGEST_MS,
+  });
   return JSON.parse(stdout);
 };
 

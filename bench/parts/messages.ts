@@ -21,9 +21,13 @@ type Way = (typeof WAYS)[number];
 const SIDES = ["belfry", "powertools", "bare"] as const;
 type SideName = (typeof SIDES)[number];
 
+/** Whoever takes longer hangs. */
+const LONGEST_MS = 180_000;
+
 const measure = async (side: SideName, stubbed: Way): Promise<Message> => {
   const child = fork(PROCESS, [side, stubbed], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
+    timeout: LONGEST_MS,
   });
   const exited = once(child, "exit");
   const [message] = await Promise.race([once(child, "message"), exited.then(() => [undefined])]);
