@@ -141,7 +141,7 @@ const splitText = (witness: string): { readonly [option: string]: string } => {
       ${part(
         '"list"',
         `for (let n = 0; n < ${SHARDS}; n++) {
-          if (n === ${SHARDS} >> 1) await lasts(600);
+          if (n === ${SHARDS} >> 1) await lasts(1200);
           yield { key: "customer " + n, input: { n } };
         }`,
       )}
@@ -150,7 +150,7 @@ const splitText = (witness: string): { readonly [option: string]: string } => {
       ${part("shard.key", effect)}
     }`,
     join: `async ({ runId, attempt, signal, shards, once, idempotencyKey }) => {
-      ${part('"join"', effect)}
+      ${part('"join"', `${effect} await lasts(700);`)}
       return { id, ...shards };
     }`,
   };
