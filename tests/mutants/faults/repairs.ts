@@ -1,4 +1,4 @@
-import { faultsIn } from "../planted.ts";
+import { faultsIn, near } from "../planted.ts";
 
 const LOST = "an occurrence without an end";
 const PARKED = "a parked run waits for a person, and keeps its lock";
@@ -127,30 +127,36 @@ const watchFaults = faultsIn("lib/app/watchdog/watch.ts", [
     LOST,
   ],
   [
-    "one job that fails makes each pass look at all the others again",
-    "  if (failures.every(({ isKept }) => isKept)) await moveCursor",
-    "  if (failures.length === 0) await moveCursor",
-    "a pass costs what is due",
-  ],
-  [
-    "a job whose look failed is not looked at again",
-    "    void pass.behind.set(subject.job.subject, lookedUntilMs(pass, subject.job));\n",
-    "    void subject;\n",
-    LOST,
-  ],
-  [
-    "a job that fails twice begins again at the cursor",
-    "  from.behind.get(subject) ?? from.slotsUntilMs;",
-    '  (subject === "" ? from.behind.get(subject) : undefined) ?? from.slotsUntilMs;',
-    LOST,
-  ],
-  [
     "the cursor goes back",
     '    condition: equals("doneUntilMs", from.slotsUntilMs),\n',
     "",
     "a pass looks at what the last one has not",
   ],
 ]);
+
+const placeFaults = near(
+  faultsIn("lib/app/watchdog/watch.ts", [
+    [
+      "one job that fails makes each pass look at all the others again",
+      "  if (failures.every(({ isKept }) => isKept)) await moveCursor",
+      "  if (failures.length === 0) await moveCursor",
+      "a pass costs what is due",
+    ],
+    [
+      "a job whose look failed is not looked at again",
+      "    void pass.behind.set(subject.job.subject, lookedUntilMs(pass, subject.job));\n",
+      "    void subject;\n",
+      LOST,
+    ],
+    [
+      "a job that fails twice begins again at the cursor",
+      "  from.behind.get(subject) ?? from.slotsUntilMs;",
+      '  (subject === "" ? from.behind.get(subject) : undefined) ?? from.slotsUntilMs;',
+      LOST,
+    ],
+  ]),
+  "tests/unit/path/watch-failures.test.ts",
+);
 
 const slotFaults = faultsIn("lib/app/watchdog/watch-slots.ts", [
   [
@@ -326,6 +332,7 @@ const turnFaults = faultsIn("lib/app/watchdog/each-in-turn.ts", [
 export const repairingFaults = [
   ...deadLetterFaults,
   ...watchFaults,
+  ...placeFaults,
   ...slotFaults,
   ...turnFaults,
   ...lookFaults,
