@@ -196,12 +196,6 @@ const storeFaults = [
   ]),
   ...faultsIn("lib/app/watchdog/watch.ts", [
     ["no health is judged", "    ...(await keepHealth(deps, pass)),\n", "", SILENT],
-    [
-      "passes that fail pass for an absence",
-      "  else await noteFailedPass(deps, from.slotsUntilMs);\n",
-      "",
-      FALSE_ALARM,
-    ],
   ]),
   ...faultsIn("lib/app/watchdog/watch-slots.ts", [
     [

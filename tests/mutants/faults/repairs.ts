@@ -154,6 +154,12 @@ const placeFaults = near(
       '  (subject === "" ? from.behind.get(subject) : undefined) ?? from.slotsUntilMs;',
       LOST,
     ],
+    [
+      "passes that fail pass for an absence",
+      "  else await noteFailedPass(deps, from.slotsUntilMs);\n",
+      "",
+      "what is well is not told of",
+    ],
   ]),
   "tests/unit/path/watch-failures.test.ts",
 );

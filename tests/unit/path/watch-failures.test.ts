@@ -90,15 +90,17 @@ test("a job that fails for an hour makes no pass dearer for the others, and has 
   expect(await cursor()).not.toHaveProperty("behind");
 });
 
-test("where a look that failed cannot be noted again either, the pass is repeated as a whole", async () => {
-  const { away, pass, cursor } = await withBrokenQueue();
+test("where a look that failed cannot be noted again either, the pass is repeated as a whole, and is no absence", async () => {
+  const { env, away, pass, cursor } = await withBrokenQueue();
   // Until the watchdog has notes of runs that it could not send.
   for (let minute = 0; minute < 8; minute++) await pass();
   away.notes = true;
   const before = await cursor();
-  for (let minute = 0; minute < 3; minute++) await pass();
+  for (let minute = 0; minute < 10; minute++) await pass();
   expect(await cursor()).toMatchObject({ doneUntilMs: before?.["doneUntilMs"] });
   away.notes = false;
   await pass();
   expect(Number((await cursor())?.["doneUntilMs"])).toBeGreaterThan(Number(before?.["doneUntilMs"]));
+  const told = env.table.items().map(({ pk }) => String(pk));
+  expect(told.filter((pk) => pk.startsWith("A#watchdog-back"))).toEqual([]);
 });
