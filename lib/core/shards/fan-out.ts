@@ -33,9 +33,10 @@ export const phaseOf = (run: Item | undefined): Phase => {
 export const isUnheld = (run: Item | undefined): boolean =>
   run?.["st"] === "running" && ["shards", "stop"].includes(phaseOf(run));
 
-/** May shards of the run be at work, or on their way? Of a run that has been started. */
+/** May shards of the run be at work, or on their way? Not of one that is queued: its attempt set has sent none, or all are over. */
 export const mayHaveShards = ({ shards }: { readonly shards?: unknown }, run: Item | undefined): boolean =>
   run?.["fence"] !== undefined &&
+  run["st"] !== "queued" &&
   (shards !== undefined || run["plan"] !== undefined) &&
   phaseOf(run) !== "join";
 
