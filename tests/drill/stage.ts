@@ -14,6 +14,8 @@ import { makeWatch, type Watch } from "./watch.ts";
 const SHORTEST_LEAD_MS = 5 * SECOND_MS;
 const LONGEST_LEAD_MS = 120 * SECOND_MS;
 const LONGEST_RELOAD_MS = 90 * SECOND_MS;
+/** What the scheduler could not dispatch the watchdog has by then: two looks, and a pass that comes late. */
+const LONGEST_DISPATCH_MS = 45 * SECOND_MS;
 /** Of the time before the first slot, to make ready what has to fail. */
 const MARGIN_MS = 2 * SECOND_MS;
 
@@ -45,7 +47,7 @@ export interface Stage {
   load(jobs: (slotMs: number) => JobFiles): Promise<number>;
   /** Runs the job by hand; answers the run's id. */
   run(job: string, input: object): Promise<string>;
-  /** How the run ended, once it has. */
+  /** How the run ended, once it has; "not there" where nobody makes it. */
   endOf(runId: string): Promise<string>;
   /** Kills the stack and starts it again. @param environment of the new one, beside this process's own */
   restart(environment: { readonly [name: string]: string }): Promise<void>;
@@ -108,8 +110,13 @@ export const openStage = async (): Promise<Stage> => {
       return runIn(body).runId;
     },
     endOf: async (runId) => {
-      const { body } = await stack.call(`/v1/runs/${runId}?waitMs=25000`);
-      return runIn(body).state;
+      const giveUpAtMs = Date.now() + LONGEST_DISPATCH_MS;
+      for (;;) {
+        const { body, status } = await stack.call(`/v1/runs/${runId}?waitMs=25000`);
+        if (status !== 404) return runIn(body).state;
+        if (Date.now() > giveUpAtMs) return "not there";
+        await pause(500);
+      }
     },
     restart: async (environment) => {
       await stack.killAll();
