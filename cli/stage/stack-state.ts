@@ -26,7 +26,7 @@ export const stackState = async (deployment: Deployment): Promise<StackState | u
     const { StackStatus = "unknown", StackStatusReason, Outputs = [] } = answer.Stacks?.[0] ?? {};
     return {
       status: StackStatus,
-      ...(StackStatusReason === undefined ? {} : { reason: StackStatusReason }),
+      ...(StackStatusReason ? { reason: StackStatusReason } : {}),
       outputs: Object.fromEntries(Outputs.map((each) => [each.OutputKey ?? "", each.OutputValue ?? ""])),
     };
   } catch (error) {

@@ -130,7 +130,9 @@ const readLogs = ({ logs }: Aws) => {
     );
     for (const { logGroupName } of logGroups) {
       const asked = { logGroupName, filterPattern: '"_aws"', startTime: readUntilMs - MINUTE_MS };
-      const { events = [] } = await logs.send(new FilterLogEventsCommand(asked));
+      // Gone meanwhile, with its stack.
+      const nothing = { events: [] };
+      const { events = [] } = await logs.send(new FilterLogEventsCommand(asked)).catch(() => nothing);
       for (const { logStreamName, timestamp, message = "" } of events) {
         // Not every event has an id here.
         const event = `${logStreamName} ${timestamp} ${message}`;

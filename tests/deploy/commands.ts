@@ -20,13 +20,16 @@ const environment = (emulator: Emulator): Record<string, string> => {
   return { ...Object.fromEntries(kept), ...environmentFor(emulator) };
 };
 
+/** Variables of a command's environment; undefined = not set. */
+type Changed = { readonly [name: string]: string | undefined };
+
 export type Commands = ReturnType<typeof makeCommands>;
 
 /** What people type in the project's folder. */
 export const makeCommands = (emulator: Emulator, folder: string, stage: string = STAGE) => {
   const env = environment(emulator);
 
-  const node = async (script: string, args: readonly string[], changed: Record<string, string> = {}) => {
+  const node = async (script: string, args: readonly string[], changed: Changed = {}) => {
     const child = spawn(process.execPath, [script, ...args], {
       cwd: folder,
       env: { ...env, ...changed },
@@ -40,8 +43,15 @@ export const makeCommands = (emulator: Emulator, folder: string, stage: string =
     return { code: await code, stdout, stderr } satisfies Ended;
   };
 
-  const belfry = (args: readonly string[], changed?: Record<string, string>): Promise<Ended> =>
+  const belfry = (args: readonly string[], changed?: Changed): Promise<Ended> =>
     node(join(folder, "node_modules", "belfry", "cli", "bin.js"), args, changed);
+
+  const tryServerless = (args: readonly string[], changed?: Changed): Promise<Ended> =>
+    node(
+      join(folder, "node_modules", "serverless", "bin", "serverless.js"),
+      [...args, "--stage", stage],
+      changed,
+    );
 
   return {
     belfry,
@@ -54,10 +64,10 @@ export const makeCommands = (emulator: Emulator, folder: string, stage: string =
         throw new Error(`belfry ${args.join(" ")} answered no JSON: ${stdout}${stderr}`);
       }
     },
+    tryServerless,
     /** @throws Error with all that it said, when it fails */
     serverless: async (...args: readonly string[]): Promise<Ended> => {
-      const script = join(folder, "node_modules", "serverless", "bin", "serverless.js");
-      const ended = await node(script, [...args, "--stage", stage]);
+      const ended = await tryServerless(args);
       if (ended.code === 0) return ended;
       throw new Error(
         `serverless ${args.join(" ")} ended with ${ended.code}:\n${ended.stdout}${ended.stderr}`,

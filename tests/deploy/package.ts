@@ -1,8 +1,8 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RunView } from "../../lib/core/runs/run.ts";
 import { copyOf, folderWith, SOURCES, succeed } from "../deployable/support.ts";
-import { makeCommands } from "./commands.ts";
+import { type Commands, makeCommands } from "./commands.ts";
 import type { Emulator } from "./emulator.ts";
 import { STAGE } from "./project.ts";
 import { check, until } from "./report.ts";
@@ -11,6 +11,23 @@ const INSTALL = ["install", "--prefer-offline", "--no-audit", "--no-fund"];
 
 const JOB = (options: string, result: string): string => `import { defineJob } from "belfry";
 export default defineJob({ ${options}handler: async () => ${result} });
+`;
+
+const SERVERLESS = "service: tiny\nprovider: { name: aws }\nplugins:\n  - belfry/serverless\n";
+
+/** An alarm that lacks its threshold, made when all of ours is there. */
+const FAILING_LATE = `${SERVERLESS}resources:
+  Resources:
+    Late:
+      Type: AWS::CloudWatch::Alarm
+      DependsOn: [BelfryDashoperateLambdaFunction, BelfryDispatchFailures]
+      Properties:
+        Namespace: Late
+        MetricName: Late
+        Period: 60
+        Statistic: Sum
+        EvaluationPeriods: 1
+        ComparisonOperator: GreaterThanOrEqualToThreshold
 `;
 
 /** The package as it is published, in an empty folder with two jobs and the least serverless.yml. */
@@ -23,16 +40,34 @@ const makeEmptyProject = async (): Promise<string> => {
     "jobs/hello.ts": JOB("", '"hello"'),
     "jobs/nightly.ts": JOB('schedule: "0 2 * * *", ', "2"),
     "belfry.config.ts": `import { defineConfig } from "belfry";\nexport default defineConfig({ stages: ["${STAGE}"] });\n`,
-    "serverless.yml": "service: tiny\nprovider: { name: aws }\nplugins:\n  - belfry/serverless\n",
+    "serverless.yml": SERVERLESS,
   });
   await succeed("npm", [...INSTALL, join(sources, tarball), "serverless@npm:osls@^4"], { cwd: folder });
   return folder;
+};
+
+/** What a first deploy leaves that fails at its end is told, and what to do; nothing of it is in the way of the next. */
+const failsLate = async (commands: Commands, folder: string): Promise<string> => {
+  const file = join(folder, "serverless.yml");
+  writeFileSync(file, FAILING_LATE);
+  const { code, stdout, stderr } = await commands.tryServerless(["deploy"]);
+  check(code === 1 && /Threshold/.test(`${stdout}${stderr}`), "the deploy fails with its reason", stderr);
+  const listed = await commands.belfry(["list", "--stage", STAGE]);
+  check(
+    listed.code === 4 &&
+      /its stack is in UPDATE_ROLLBACK_COMPLETE[\s\S]*serverless deploy --stage/.test(listed.stderr),
+    "the command line tells what to do",
+    listed,
+  );
+  writeFileSync(file, SERVERLESS);
+  return `after a deploy that failed late: "${listed.stderr.split("\n")[0]}"`;
 };
 
 /** Deployed beside the other service, in the same account. */
 export const packageIsDeployed = async (emulator: Emulator): Promise<string> => {
   const folder = await makeEmptyProject();
   const commands = makeCommands(emulator, folder);
+  const failed = await failsLate(commands, folder);
   await commands.serverless("deploy");
   const { runId } = await commands.ask<RunView>("run", "hello");
   const run = await until("its run", async () => {
@@ -42,5 +77,5 @@ export const packageIsDeployed = async (emulator: Emulator): Promise<string> => 
   check(run.result === "hello", "the result of the job", run);
   const jobs = await commands.ask<readonly { readonly name: string }[]>("list");
   await commands.serverless("remove");
-  return `${jobs.length} jobs (${jobs.map(({ name }) => name).join(", ")}), ${runId} ${run.state}, removed`;
+  return `${failed}; then ${jobs.length} jobs (${jobs.map(({ name }) => name).join(", ")}), ${runId} ${run.state}, removed`;
 };

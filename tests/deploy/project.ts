@@ -63,8 +63,15 @@ type Files = { readonly [path: string]: string };
 
 const at = (atMs: number): string => `schedule: "${dailyAt(atMs)}", timezone: "${ZONE}"`;
 
+/** Pinged from outside, for one slot each day, of which any hour is early enough. */
+const MONITOR = `import { monitor } from "belfry";
+
+export default monitor({ schedule: "0 0 * * *", grace: "1 day", early: "1 day" });
+`;
+
 /** The jobs of both deploys, and those of one of them. */
 const jobFiles = ({ firstMs, secondMs }: Times): Files => ({
+  "jobs/elsewhere.ts": MONITOR,
   "jobs/punctual.ts": job(at(firstMs), EFFECT),
   "jobs/astray.ts": job(at(firstMs), EFFECT),
   // The emulator strikes this one, with its context attributes unfilled.

@@ -35,7 +35,7 @@ const receiver = await startReceiver(emulator);
 try {
   const project = makeProject({ firstMs: Date.now() + 6 * HOURS_MS });
   const aws = makeAws(emulator);
-  const stage: Stage = { name: STAGE, aws, commands: makeCommands(emulator, project.folder) };
+  const stage: Stage = { name: STAGE, emulator, aws, commands: makeCommands(emulator, project.folder) };
   await putSecret(stage, "key", "0123456789");
   await putSecret(stage, "hook", receiver.secret);
   await stage.commands.serverless("deploy");

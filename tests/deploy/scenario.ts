@@ -4,8 +4,10 @@ import { GetScheduleCommand, UpdateScheduleCommand } from "@aws-sdk/client-sched
 import { GetQueueUrlCommand, SetQueueAttributesCommand } from "@aws-sdk/client-sqs";
 import type { Finding } from "../../cli/stage/drift.ts";
 import type { RunView } from "../../lib/core/runs/run.ts";
+import type { RunAnswer } from "../../lib/inbound/operate/answers.ts";
 import { ACCOUNT, REGION } from "./aws.ts";
 import type { Delivery } from "./companion.ts";
+import { pingAt } from "./ping.ts";
 import { SERVICE, STAGE } from "./project.ts";
 import type { Told } from "./receiver.ts";
 import { check, until } from "./report.ts";
@@ -13,6 +15,7 @@ import { atRandom, withoutEach } from "./rights-taken.ts";
 import { refusedCalls, usageOfRoles } from "./roles-used.ts";
 import {
   itemsOf,
+  operate,
   outputOf,
   physicalId,
   physicalName,
@@ -114,7 +117,7 @@ export const struck = async (
   deliveries: readonly Delivery[],
 ): Promise<{ readonly run: RunView; readonly delivery: Delivery }> => {
   const run = await whenRun(stage, job, "succeeded", {
-    mostMs: 150_000,
+    mostMs: 300_000,
     pick: ({ trigger }) => trigger === "schedule",
   });
   const delivery = deliveries.find(
@@ -158,6 +161,21 @@ export const deliveredByDeadLetter = async (
 export const waitsForItsRetry = async (stage: Stage): Promise<string> => {
   await runByHand(stage, "leaving");
   return told(await whenRun(stage, "leaving", "waiting"));
+};
+
+/** By its address, as from any host; with another key nobody is there. */
+export const pinged = async ({ commands, emulator }: Stage): Promise<string> => {
+  const address = await commands.ask<{ readonly url?: string }>("heartbeat", "elsewhere", "--url");
+  const { url } = address;
+  if (url === undefined) throw new Error(`no address: ${JSON.stringify(address)}`);
+  const { status, body } = await pingAt(emulator, url);
+  check(status === 200, "the ping is taken", body);
+  const { runId } = JSON.parse(body) as { readonly runId: string };
+  const run = await commands.ask<RunView>("show", runId);
+  check(run.state === "succeeded", "the run that it is of succeeded", run);
+  const stranger = await pingAt(emulator, `${url.slice(0, -4)}AAAA`);
+  check(stranger.status === 404, "another key opens nothing", stranger);
+  return `${told(run)}; with another key ${stranger.status}`;
 };
 
 /** The second waits in line, and is woken by the first. */
@@ -240,13 +258,13 @@ export const leavesNothingOpen = async (stage: Stage, runId: string): Promise<st
   const run = await until(
     "the end of the removed job's run",
     async () => {
-      const shown = await stage.commands.ask<RunView>("show", runId);
+      const { run: shown } = await operate<RunAnswer>(stage, "GET", `/v1/runs/${runId}`);
       return shown.state === "cancelled" ? shown : undefined;
     },
     300_000,
   );
   check(run.reason === "job removed", "the reason is told", run);
-  const listed = await runsOf(stage, "leaving");
+  const listed = await stage.commands.ask<readonly RunView[]>("runs", "--job", "leaving");
   check(listed.length === 1 && listed[0]?.runId === runId, "the removed job's runs are listed", listed);
   return told(run);
 };

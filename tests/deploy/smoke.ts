@@ -1,47 +1,19 @@
 /** A little of everything that the functions do, in as little time as it takes: does the stage work? */
 
 import { SetAlarmStateCommand } from "@aws-sdk/client-cloudwatch";
-import { InvokeCommand } from "@aws-sdk/client-lambda";
 import { GetQueueUrlCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import type { AlertTest } from "../../lib/app/notify/test-alert.ts";
 import type { RunView } from "../../lib/core/runs/run.ts";
+import type { RunAnswer } from "../../lib/inbound/operate/answers.ts";
 import { mayDo, oneOf } from "./permissions.ts";
+import { pingAt } from "./ping.ts";
 import { SERVICE } from "./project.ts";
 import { until } from "./report.ts";
 import { BY_SERVICES, type Right, reasonIn } from "./roles-used.ts";
-import { physicalName, type Stage } from "./stage.ts";
+import { invoke, operate, physicalName, type Stage } from "./stage.ts";
 
 const MOST_MS = 25_000;
 const TWO_MINUTES_MS = 120_000;
-
-const invoke = async (stage: Stage, name: string, event: object): Promise<string> => {
-  const { Payload, FunctionError } = await stage.aws.lambda.send(
-    new InvokeCommand({
-      FunctionName: physicalName(stage, name),
-      Payload: new TextEncoder().encode(JSON.stringify(event)),
-    }),
-  );
-  const answer = new TextDecoder().decode(Payload);
-  if (FunctionError !== undefined) throw new Error(`${name} failed: ${answer}`);
-  return answer;
-};
-
-const operate = async <Answer>(
-  stage: Stage,
-  method: "GET" | "POST",
-  path: string,
-  body: object = {},
-): Promise<Answer> => {
-  const event = { method, path, ...(method === "POST" ? { body: JSON.stringify(body) } : {}) };
-  const { status, body: text } = JSON.parse(await invoke(stage, "operate", event)) as {
-    readonly status: number;
-    readonly body: string;
-  };
-  if (status >= 300) throw new Error(`operate answers ${method} ${path} with ${text}`);
-  return JSON.parse(text) as Answer;
-};
-
-type RunAnswer = { readonly run: RunView };
 
 const ends = (stage: Stage, runId: string, state: RunView["state"]): Promise<RunView> =>
   until(
@@ -105,6 +77,12 @@ const deliverLate = async (stage: Stage, slotMs: number): Promise<void> => {
   await ends(stage, idAt(slotMs), "succeeded");
 };
 
+const pinged = async (stage: Stage): Promise<void> => {
+  const { url } = await operate<{ readonly url: string }>(stage, "GET", "/v1/jobs/elsewhere/ping-address");
+  const { status, body } = await pingAt(stage.emulator, url);
+  if (status !== 200) throw new Error(`a ping was answered by ${status}: ${body}`);
+};
+
 /** A real alarm, through SNS and the notifier, to the channel. */
 const alerted = async (stage: Stage): Promise<void> => {
   const AlarmName = `${SERVICE}-${stage.name}-poison-messages`;
@@ -138,6 +116,7 @@ const checksOf = (
     dispatched(),
     deliverLate(stage, second),
     operate(stage, "GET", "/v1/runs?state=dead"),
+    pinged(stage),
     invoke(stage, "watchdog", {}),
     invoke(stage, "notifier", {}),
     alerted(stage),

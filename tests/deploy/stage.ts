@@ -5,14 +5,17 @@ import { InvokeCommand } from "@aws-sdk/client-lambda";
 import { CreateSecretCommand } from "@aws-sdk/client-secrets-manager";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { RunView } from "../../lib/core/runs/run.ts";
+import type { RunAnswer, RunsAnswer } from "../../lib/inbound/operate/answers.ts";
 import type { Aws } from "./aws.ts";
 import type { Commands } from "./commands.ts";
+import type { Emulator } from "./emulator.ts";
 import { SERVICE } from "./project.ts";
 import { until } from "./report.ts";
 
 /** What a run of the scenario works with. */
 export interface Stage {
   readonly name: string;
+  readonly emulator: Emulator;
   readonly aws: Aws;
   readonly commands: Commands;
 }
@@ -90,8 +93,37 @@ export const itemsOf = async (
   return Items.map((item) => unmarshall(item));
 };
 
-export const runsOf = ({ commands }: Stage, job: string): Promise<readonly RunView[]> =>
-  commands.ask<readonly RunView[]>("runs", "--job", job, "--limit", "100");
+/** The whole answer of a function of ours. @throws Error where it fails */
+export const invoke = async (stage: Stage, name: string, event: object): Promise<string> => {
+  const { Payload, FunctionError } = await stage.aws.lambda.send(
+    new InvokeCommand({
+      FunctionName: physicalName(stage, name),
+      Payload: new TextEncoder().encode(JSON.stringify(event)),
+    }),
+  );
+  const answer = new TextDecoder().decode(Payload);
+  if (FunctionError !== undefined) throw new Error(`${name} failed: ${answer}`);
+  return answer;
+};
+
+/** By the request that the command line makes, many times at once or over and over. @throws Error for a refusal */
+export const operate = async <Answer>(
+  stage: Stage,
+  method: "GET" | "POST",
+  path: string,
+  body: object = {},
+): Promise<Answer> => {
+  const event = { method, path, ...(method === "POST" ? { body: JSON.stringify(body) } : {}) };
+  const { status, body: text } = JSON.parse(await invoke(stage, "operate", event)) as {
+    readonly status: number;
+    readonly body: string;
+  };
+  if (status >= 300) throw new Error(`operate answers ${method} ${path} with ${text}`);
+  return JSON.parse(text) as Answer;
+};
+
+export const runsOf = async (stage: Stage, job: string): Promise<readonly RunView[]> =>
+  (await operate<RunsAnswer>(stage, "GET", `/v1/runs?job=${job}&limit=100`)).runs;
 
 /** The run of a job that the test picks, once it is in that state. */
 export const whenRun = (
@@ -113,23 +145,10 @@ export const whenRun = (
 export const runByHand = async ({ commands }: Stage, job: string): Promise<string> =>
   (await commands.ask<RunView>("run", job)).runId;
 
-/** By hand, so many at once, by the request that the command line makes: their ids. */
+/** By hand, so many: their ids. */
 export const runMany = async (stage: Stage, job: string, count: number): Promise<readonly string[]> => {
-  const FunctionName = physicalName(stage, "operate");
   const ids: string[] = [];
-  const event = { method: "POST", path: `/v1/jobs/${job}/runs`, body: "{}" };
-  for (let i = 0; i < count; i++) {
-    const { Payload } = await stage.aws.lambda.send(
-      new InvokeCommand({
-        FunctionName,
-        Payload: new TextEncoder().encode(JSON.stringify(event)),
-      }),
-    );
-    const answer = new TextDecoder().decode(Payload);
-    const { body } = JSON.parse(answer) as { readonly body?: string };
-    if (body === undefined) throw new Error(`${FunctionName} answered ${answer}`);
-    const { run } = JSON.parse(body) as { readonly run: RunView };
-    ids.push(run.runId);
-  }
+  for (let i = 0; i < count; i++)
+    ids.push((await operate<RunAnswer>(stage, "POST", `/v1/jobs/${job}/runs`)).run.runId);
   return ids;
 };
