@@ -1,20 +1,26 @@
 import { dispatch } from "../app/path/dispatch.ts";
+import { InvalidInput } from "../core/errors.ts";
 import type { JobDefinition } from "../core/jobs/job.ts";
 import { schedulerInput } from "../core/runs/scheduler-event.ts";
 import { MINUTE_MS, SECOND_MS, shortIsoOf } from "../core/time.ts";
 import { strikes, type Universe } from "./process.ts";
 import type { Spawn } from "./processes.ts";
 
-/** Lambda's asynchronous invocation: two more tries with the same request id, whatever became of the first. */
+const LAMBDA_TRIES = 3;
+
+/**
+ * Lambda's asynchronous invocation: two more tries with the same request id, whatever became of the first. Then its
+ * failure destination, whose reader tries until the event is taken, or until it sees that nobody can ever take it.
+ */
 const makeInvoke = ({ time, random }: Universe, spawn: Spawn) => {
-  const invoke = (event: unknown, requestId: string, triesLeft: number): void => {
-    const { process, deps } = spawn("dispatcher");
-    const again = (): void => {
-      if (triesLeft > 1) {
-        time.at(time.now() + random.whole(1, 2) * MINUTE_MS, () => invoke(event, requestId, triesLeft - 1));
-      }
+  const invoke = (event: unknown, requestId: string, tried = 0): void => {
+    const isLambdas = tried < LAMBDA_TRIES;
+    const { process, deps } = spawn(isLambdas ? "dispatcher" : "dead-letters");
+    const again = (error?: unknown): void => {
+      if (!isLambdas && error instanceof InvalidInput) return;
+      time.at(time.now() + random.whole(1, 2) * MINUTE_MS, () => invoke(event, requestId, tried + 1));
     };
-    process.onDeath(again);
+    process.onDeath(() => again());
     dispatch(deps, event, requestId).catch(again);
   };
   return invoke;
@@ -27,7 +33,7 @@ export const makeSchedule = (universe: Universe, spawn: Spawn) => {
   const invoke = makeInvoke(universe, spawn);
   return (job: JobDefinition, slotMs: number): void => {
     const event = { ...schedulerInput([job.subject]), scheduledTime: shortIsoOf(slotMs) };
-    const deliver = (): void => invoke(event, random.token(), 3);
+    const deliver = (): void => invoke(event, random.token());
     if (!happens("dropped-event")) {
       const byMinutes = happens("late-event") ? random.whole(0, 10) * MINUTE_MS : 0;
       const byHours = happens("very-late-event") ? random.whole(30, 200) * MINUTE_MS : 0;
