@@ -46,12 +46,27 @@ const makeEmptyProject = async (): Promise<string> => {
   return folder;
 };
 
-/** What a first deploy leaves that fails at its end is told, and what to do; nothing of it is in the way of the next. */
-const failsLate = async (commands: Commands, folder: string): Promise<string> => {
+const deployFails = async (commands: Commands, folder: string): Promise<void> => {
   const file = join(folder, "serverless.yml");
   writeFileSync(file, FAILING_LATE);
   const { code, stdout, stderr } = await commands.tryServerless(["deploy"]);
   check(code === 1 && /Threshold/.test(`${stdout}${stderr}`), "the deploy fails with its reason", stderr);
+  writeFileSync(file, SERVERLESS);
+};
+
+const helloRuns = async (commands: Commands): Promise<RunView> => {
+  const { runId } = await commands.ask<RunView>("run", "hello");
+  const run = await until("its run", async () => {
+    const shown = await commands.ask<RunView>("show", runId);
+    return shown.state === "succeeded" ? shown : undefined;
+  });
+  check(run.result === "hello", "the result of the job", run);
+  return run;
+};
+
+/** What a first deploy leaves that fails at its end is told, and what to do; nothing of it is in the way of the next. */
+const failsLate = async (commands: Commands, folder: string): Promise<string> => {
+  await deployFails(commands, folder);
   const listed = await commands.belfry(["list", "--stage", STAGE]);
   check(
     listed.code === 4 &&
@@ -59,7 +74,6 @@ const failsLate = async (commands: Commands, folder: string): Promise<string> =>
     "the command line tells what to do",
     listed,
   );
-  writeFileSync(file, SERVERLESS);
   return `after a deploy that failed late: "${listed.stderr.split("\n")[0]}"`;
 };
 
@@ -69,13 +83,10 @@ export const packageIsDeployed = async (emulator: Emulator): Promise<string> => 
   const commands = makeCommands(emulator, folder);
   const failed = await failsLate(commands, folder);
   await commands.serverless("deploy");
-  const { runId } = await commands.ask<RunView>("run", "hello");
-  const run = await until("its run", async () => {
-    const shown = await commands.ask<RunView>("show", runId);
-    return shown.state === "succeeded" ? shown : undefined;
-  });
-  check(run.result === "hello", "the result of the job", run);
+  const first = await helloRuns(commands);
   const jobs = await commands.ask<readonly { readonly name: string }[]>("list");
+  await deployFails(commands, folder);
+  const second = await helloRuns(commands);
   await commands.serverless("remove");
-  return `${failed}; then ${jobs.length} jobs (${jobs.map(({ name }) => name).join(", ")}), ${runId} ${run.state}, removed`;
+  return `${failed}; then ${jobs.length} jobs (${jobs.map(({ name }) => name).join(", ")}), ${first.runId} ${first.state}; after a second deploy that failed, ${second.runId} ${second.state} on the version before; removed`;
 };
