@@ -57,6 +57,8 @@ export interface AutomationView {
   readonly createdAt: string;
   /** The next instant at which it is due, paused or not; null = it fires no more, or its job is gone. */
   readonly nextSlot: string | null;
+  /** A deploy has removed its job. It is kept, fires nothing, and goes on when the job comes back. */
+  readonly orphaned: boolean;
   readonly paused: PauseView | null;
 }
 
@@ -75,6 +77,7 @@ const viewOf = (deps: AutomationDeps, record: Item, automation: Automation): Aut
     input,
     createdAt: shortIsoOf(createdAtMs),
     nextSlot: nextMs === undefined ? null : shortIsoOf(nextMs),
+    orphaned: subject === undefined,
     paused: (subject && pauseOf(record, subject.job, nowMs)) ?? null,
   };
 };

@@ -10,6 +10,7 @@ import { jobOfSubject } from "../../../lib/app/subjects.ts";
 import { AUTOMATION_LIMITS } from "../../../lib/core/automations/automation.ts";
 import { Conflict, InvalidInput } from "../../../lib/core/errors.ts";
 import { definition } from "../../support/definitions.ts";
+import { setup } from "../../support/path.ts";
 import { create, deployed, ends, watchUntil } from "./support.ts";
 
 test("an automation is made with what was asked for, or with the job's input, in UTC, under an id of its own", async () => {
@@ -165,4 +166,16 @@ test("of two owners who make the same id at once one has it, and the other keeps
 test("a monitor, which runs elsewhere, has no run-time schedules", async () => {
   const env = await deployed(definition({ name: "report", monitor: { endWithinMs: 60_000 } }));
   await expect(create(env)).rejects.toMatchObject({ code: "runs_elsewhere" });
+});
+
+test("automations whose job a deploy has removed are listed as orphaned, and go on when it comes back", async () => {
+  const env = await deployed();
+  await create(env);
+  const now = new Date(env.now()).toISOString();
+  const without = setup({ now, jobs: [definition({ name: "other" })], table: env.table });
+  const orphan = { id: "noon", job: "report", orphaned: true, nextSlot: null };
+  expect(await listAutomationsOf(without.deps, "ann")).toMatchObject([orphan]);
+  expect(await listAutomationsOf(env.deps, "ann")).toMatchObject([
+    { id: "noon", orphaned: false, nextSlot: "2026-12-01T12:00:00Z" },
+  ]);
 });

@@ -30,6 +30,15 @@ test("every message reads back as it was written", () => {
   );
 });
 
+test("what newer code adds to a message does not keep older code from reading the rest", () => {
+  fc.assert(
+    fc.property(message, fc.dictionary(fc.string({ minLength: 20 }), fc.json()), (one, added) => {
+      const text = JSON.stringify({ ...added, ...JSON.parse(messageText(one)) });
+      expect(parseMessage(text)).toEqual(one);
+    }),
+  );
+});
+
 test("a message has no character that the queue does not take", () => {
   const subject = "a\u0000\u001f\ufffe\uffff\ud800 é \u{1f600}";
   const text = messageText({

@@ -142,3 +142,36 @@ test("over a thousand missed slots are recorded although the last of them is cla
     rangeFromMs: Date.parse("2026-10-24T00:01:00Z"),
   });
 });
+
+test.each(["skip", "allow"] as const)(
+  "with overlap %s, a run whose message went with its pool is sent to the pool that its job has now",
+  async (overlap) => {
+    const before = setup({ now: "2026-10-24T21:39:00Z", jobs: [job({ overlap, pool: "old" })] });
+    await watch(before.deps);
+    await before.moveTo("2026-10-24T21:40:01Z");
+    await before.deliver(SLOT, ["job"]);
+    expect(before.sent.map(({ pool }) => pool)).toEqual(["old"]);
+    const after = deployed(before, { overlap, pool: "new" });
+    await watchFor(after, 10);
+    expect(new Set(after.sent.map(({ pool }) => pool))).toEqual(new Set(["new"]));
+    after.handle(() => ({ kind: "returned" }));
+    await after.work(after.lastSent());
+    expect(await after.run(at("job", SLOT))).toMatchObject({ st: "succeeded" });
+  },
+);
+
+test("a run between two attempts goes on in the pool that its job has now", async () => {
+  const before = setup({ now: "2026-10-24T21:39:00Z", jobs: [job({ pool: "old", overlap: "skip" })] });
+  await watch(before.deps);
+  await before.moveTo("2026-10-24T21:40:01Z");
+  await before.deliver(SLOT, ["job"]);
+  before.handle(() => ({ kind: "threw", permanent: false, error: { name: "Error", message: "not yet" } }));
+  await before.work(before.lastSent());
+  expect(await before.run(at("job", SLOT))).toMatchObject({ st: "waiting" });
+  const after = deployed(before, { pool: "new", overlap: "skip" });
+  after.handle(() => ({ kind: "returned" }));
+  await watchFor(after, 30);
+  expect(new Set(after.sent.map(({ pool }) => pool))).toEqual(new Set(["new"]));
+  await after.work(after.lastSent());
+  expect(await after.run(at("job", SLOT))).toMatchObject({ st: "succeeded" });
+});
