@@ -138,6 +138,8 @@ export const cancelRun = async (
     parkedToo: true,
   } as const;
   const isPutOff = mayHaveShards(job, run);
+  // A parked run waits for a person, so that nobody else would find it between the two steps.
+  if (isPutOff) await lookAt(deps, occurrence, { atMs: nowMs });
   const answer = await deps.table.write(isPutOff ? putOffEnd(markCancelled(mark)) : markCancelled(mark));
   if (!answer.written && answer.item?.["own"] !== token) {
     throw refused(occurrence, String(answer.item?.["st"]), "it cannot be cancelled any more");

@@ -1,9 +1,10 @@
 import { Conflict } from "../../core/errors.ts";
 import { runIdOf, slotMsOf } from "../../core/identity.ts";
-import { shardScope } from "../../core/items.ts";
+import { runKey, shardScope } from "../../core/items.ts";
 import { waitBeforeRetryMs } from "../../core/jobs/retry.ts";
 import type { Json } from "../../core/json.ts";
 import { MAX_PIECES } from "../../core/runs/kept.ts";
+import { phaseOf } from "../../core/shards/fan-out.ts";
 import { doneIn, failedSeatsIn, type Seat, seatIn } from "../../core/shards/seats.ts";
 import {
   endShard,
@@ -13,6 +14,7 @@ import {
   type ShardHolding,
 } from "../../core/shards/shard-writes.ts";
 import { isStopped } from "../../core/shards/stop.ts";
+import type { Item } from "../../core/write.ts";
 import type { AttemptEnd, ErrorFacts } from "../../ports/attempts.ts";
 import type { Settlement } from "../../ports/run-queue.ts";
 import type { WriteAnswer } from "../../ports/table.ts";
@@ -23,6 +25,7 @@ import { MAX_SNOOZES, shortError } from "../path/record.ts";
 import { repeated } from "../path/repeated.ts";
 import { readAside } from "../path/side.ts";
 import { DELETE, type WorkDeps } from "../path/visit.ts";
+import { leaveStopping } from "./leave-stopping.ts";
 import { leaveShard, type ShardVisit, storeFailure } from "./shard-visit.ts";
 
 /** A shard's lease as its holder sees it. */
@@ -124,7 +127,20 @@ const succeed = async (deps: WorkDeps, ended: EndedShard): Promise<Settlement> =
   // Only its holder could have recorded it: the answer of an earlier copy of this write was lost.
   if (!answer.written && !doneIn(answer.item).has(seatOf(ended))) return stale(deps, ended);
   journalEnd(deps, ended, "succeeded");
-  return leaveShard(deps, ended.visit, answer.item);
+  return afterLeaving(deps, ended, answer.item, await leaveShard(deps, ended.visit, answer.item));
+};
+
+/** Of a run that is to stop, the shard that leaves last ends it; where its worker died the watchdog does. */
+const afterLeaving = async (
+  deps: WorkDeps,
+  { visit }: EndedShard,
+  bucket: Item | undefined,
+  settlement: Settlement,
+): Promise<Settlement> => {
+  if (!isStopped(bucket, visit.message.epoch)) return settlement;
+  const run = await deps.table.get(runKey(visit.occurrence), { consistent: true });
+  if (phaseOf(run) === "stop") await leaveStopping(deps, visit, run);
+  return settlement;
 };
 
 /** Its run is to stop, and so was told to the handler: neither a failure nor a crash. A retry of the run has it again. */
@@ -133,7 +149,7 @@ const leaveSeat = async (deps: WorkDeps, ended: EndedShard): Promise<Settlement>
   const answer = await repeated(() => deps.table.write(putOffShard(ended.holding, next)));
   if (!isPutOff(ended, answer, next)) return stale(deps, ended);
   journalEnd(deps, ended, "cancelled");
-  return DELETE;
+  return afterLeaving(deps, ended, answer.item, DELETE);
 };
 
 type Failure = Extract<AttemptEnd, { readonly error: ErrorFacts }>;
@@ -157,7 +173,7 @@ const die = async (deps: WorkDeps, ended: EndedShard, error: ErrorFacts): Promis
   const answer = await repeated(() => deps.table.write(failShard(holding, starts)));
   if (!answer.written && !failedSeatsIn(answer.item).has(seatOf(ended))) return stale(deps, ended);
   journalEnd(deps, ended, "dead", error);
-  return leaveShard(deps, visit, answer.item);
+  return afterLeaving(deps, ended, answer.item, await leaveShard(deps, visit, answer.item));
 };
 
 const endless = (outcome: string, times: number): ErrorFacts => ({
@@ -187,7 +203,7 @@ const putOff = async (
   const waitMs = Math.max(0, next.dueAtMs - deps.clock.nowMs());
   // The watchdog sends those that are due.
   const isLeft = waitMs > LONG_WAIT_MS && ended.visit.fan.total > MANY_SHARDS;
-  return isLeft ? DELETE : { kind: "return", afterMs: waitMs };
+  return afterLeaving(deps, ended, answer.item, isLeft ? DELETE : { kind: "return", afterMs: waitMs });
 };
 
 /** Written, or refused by an earlier copy of the same write: nobody has started the shard since. */
@@ -216,7 +232,7 @@ const continueLater = async (
   if (!isPutOff(ended, answer, next)) return stale(deps, ended);
   journalEnd(deps, ended, "queued");
   await deps.queue.send(visit.job.pool, { ...visit.message, queuedAtMs: deps.clock.nowMs() });
-  return DELETE;
+  return afterLeaving(deps, ended, answer.item, DELETE);
 };
 
 /** Another attempt has the shard by now, or the run was stopped: this end is refused, and said. */

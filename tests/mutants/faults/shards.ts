@@ -486,6 +486,20 @@ const stopFaults = [
       "return record(deps, done);",
       "to be stopped is no failure of a shard",
     ],
+    [
+      "the last shard that leaves a stopped run does not end it",
+      'if (phaseOf(run) === "stop") await',
+      'if (phaseOf(run) === "never") await',
+      "a stopped run ends as soon as nothing of it is at work",
+    ],
+  ]),
+  ...faultsIn("lib/app/operate/operator.ts", [
+    [
+      "nobody knows of a parked run between the two steps of its end",
+      "  if (isPutOff) await lookAt(deps, occurrence, { atMs: nowMs });\n",
+      "",
+      "an occurrence without an end",
+    ],
   ]),
 ];
 

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { makeOperator } from "../../../lib/app/operate/operator.ts";
 import { judgeDeadLetter } from "../../../lib/app/path/dead-letters.ts";
 import { look } from "../../../lib/app/watchdog/looks.ts";
+import { watch } from "../../../lib/app/watchdog/watch.ts";
 import type { RunMessage } from "../../../lib/core/runs/message.ts";
 import { failure } from "../../support/path.ts";
 import { LOST_SEAT, onBucket, sharded, wide } from "../../support/shard-path.ts";
@@ -247,4 +248,40 @@ test("a list that is refused ends its run at once: nothing of it was sent", asyn
   await next();
   expect(await stored()).toMatchObject({ st: "dead" });
   expect(await stored()).not.toHaveProperty("ph");
+});
+
+test.each([
+  ["is told at its renewal", undefined],
+  ["is done", { kind: "returned" }],
+  ["fails for good", { ...failure("no such host"), permanent: true }],
+  ["fails and would be tried again", failure("busy")],
+  ["would go on later", { kind: "continue" }],
+] as const)("the last shard of a stopped run that %s ends the run, and frees its lock", async (_, end) => {
+  const { env, cancel, settled, stored } = await atWork({ count: 2 }, { overlap: "skip" });
+  expect(await cancel()).toBe("stopping");
+  if (end === undefined) await env.moveBy(30_000);
+  else env.lastAttempt().end(end);
+  await settled;
+  expect(await stored()).toMatchObject({ st: "cancelled", reason: "not today" });
+  expect(await env.lock("wide")).toMatchObject({ held: 0 });
+});
+
+test("where whoever cancels a parked run dies between the two steps, the watchdog ends it", async () => {
+  const job = sharded({ count: 2 }, { onUnknown: "park", overlap: "skip" });
+  const { env, run, begin, stored } = wide(job);
+  await watch(env.deps);
+  await begin();
+  await env.put(
+    { pk: "J#wide", sk: `R#${run.slotKey}` },
+    { st: "parked", ep: 1, fence: 1, plan: 1, total: 2, ph: "send" },
+  );
+  env.fail("get", "down", onBucket);
+  const cancelled = makeOperator(env.deps).cancel({ job, occurrence: run }, "not today");
+  await expect(cancelled).rejects.toThrow("get is down");
+  expect(await stored()).toMatchObject({ st: "running", ph: "stop", endsAs: "cancelled" });
+  for (let minute = 0; minute < 5; minute++) {
+    await env.moveBy(60_000);
+    await watch(env.deps);
+  }
+  expect(await stored()).toMatchObject({ st: "cancelled" });
 });
