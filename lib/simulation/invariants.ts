@@ -27,7 +27,10 @@ export interface Verdict {
   readonly stuck: readonly string[];
 }
 
-/** Handlers whose process never slept, and that ran at one instant with more others than may be: of different runs, if so told. */
+/**
+ * Handlers whose process never slept, and that ran at one instant with more others than may be.
+ * @param of what counts once, however many of its handlers run; default: each by itself
+ */
 const tooManyAtOnce = (
   executions: readonly Execution[],
   most: number,

@@ -1,28 +1,12 @@
 import { type AttributeValue, DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import type { SQSClient } from "@aws-sdk/client-sqs";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
-import type { StoryCounts } from "../../lib/core/costs/story-counts.ts";
+import { NOTHING, type StoryCounts } from "../../lib/core/costs/story-counts.ts";
 import type { Item } from "../../lib/core/write.ts";
 import { TEST_CREDENTIALS } from "./embedded-table.ts";
 import { itemBytes } from "./item-size.ts";
 
 export type Counts = { -readonly [name in keyof StoryCounts]: StoryCounts[name] };
-
-const nothing = (): Counts => ({
-  dispatches: 0,
-  deliveries: 0,
-  writes: 0,
-  writeUnits: 0,
-  reads: 0,
-  readUnits: 0,
-  sends: 0,
-  hides: 0,
-  workerCalls: 0,
-  logLines: 0,
-  logBytes: 0,
-  bytesOut: 0,
-  bytesIn: 0,
-});
 
 interface Wired {
   readonly Key?: Record<string, AttributeValue>;
@@ -146,14 +130,14 @@ const callsOf = ({ writes, reads, sends, hides }: Counts): number => writes + re
 
 /** Counts what these clients and this process's log cost from now on, in the units that are billed. */
 export const wireCounts = (clients: Clients, endpoint: string) => {
-  const counts = nothing();
+  const counts: Counts = { ...NOTHING };
   const raw = new DynamoDBClient({ endpoint, region: "us-east-1", credentials: TEST_CREDENTIALS });
   countTable(counts, clients.db, raw);
   countQueue(counts, clients.sqs);
   countBytes(counts, clients);
   return {
     counts,
-    reset: (): void => void Object.assign(counts, nothing()),
+    reset: (): void => void Object.assign(counts, NOTHING),
     /** What a worker does; answers how many messages it took. */
     working: async (take: () => Promise<number>): Promise<number> => {
       const before = callsOf(counts);

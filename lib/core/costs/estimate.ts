@@ -17,7 +17,7 @@ import {
   times,
   totalUsd,
 } from "./run-cost.ts";
-import { STORY_COUNTS, type StoryCounts } from "./story-counts.ts";
+import { NOTHING, STORY_COUNTS, type StoryCounts } from "./story-counts.ts";
 import { watchingCost } from "./watching-cost.ts";
 
 /** A month is 30 days. */
@@ -108,21 +108,7 @@ const monthOf = (job: JobDefinition, pool: PoolDefinition, { nowMs, stage }: Est
 };
 
 /** One event, read and no more: the schedule, the dispatcher, the control item. */
-const EVENT: StoryCounts = {
-  dispatches: 1,
-  deliveries: 0,
-  writes: 0,
-  writeUnits: 0,
-  reads: 1,
-  readUnits: 0.5,
-  sends: 0,
-  hides: 0,
-  workerCalls: 0,
-  logLines: 0,
-  logBytes: 0,
-  bytesOut: 0,
-  bytesIn: 0,
-};
+const EVENT: StoryCounts = { ...NOTHING, dispatches: 1, reads: 1, readUnits: 0.5 };
 const eventUsd = totalUsd(costOf(EVENT, { memoryMb: FUNCTION_MEMORY_MB }));
 
 const runCost = ({ overlap, shards }: JobDefinition, compute: Parameters<typeof storyCost>[1]): Cost => {

@@ -26,6 +26,23 @@ export interface StoryCounts {
   readonly bytesIn: number;
 }
 
+/** Where counting begins. */
+export const NOTHING: StoryCounts = {
+  dispatches: 0,
+  deliveries: 0,
+  writes: 0,
+  writeUnits: 0,
+  reads: 0,
+  readUnits: 0,
+  sends: 0,
+  hides: 0,
+  workerCalls: 0,
+  logLines: 0,
+  logBytes: 0,
+  bytesOut: 0,
+  bytesIn: 0,
+};
+
 export const STORY_COUNTS = {
   succeeded: {
     dispatches: 1,

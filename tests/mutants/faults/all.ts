@@ -16,6 +16,7 @@ import { requestFaults } from "./requests.ts";
 import { runFaults } from "./runs.ts";
 import { seriesFaults } from "./series.ts";
 import { shardingFaults } from "./shards.ts";
+import { stoppingFaults } from "./stopping.ts";
 
 const path = (...names: readonly string[]): readonly string[] =>
   names.map((name) => `tests/unit/path/${name}.test.ts`);
@@ -46,4 +47,5 @@ export const FAULTS = [
     shardingFaults,
     ...path("shards-clauses", "shards-attempts", "shards-acts", "shards-stop", "shards-watch"),
   ),
+  ...near(stoppingFaults, ...path("shards-stop", "shards-clauses", "shards-attempts", "shards-acts")),
 ];
