@@ -177,7 +177,7 @@ export const chaosJobs = (endsAtMs: number) =>
 
 /** The code of the jobs, which tells the witness of all that it does. */
 export const chaosHandlers = (witness: string) => ({
-  [LOCKED]: handlerText(witness, LOCKED, 50, 250),
+  [LOCKED]: handlerText(witness, LOCKED, 200, 600),
   [UNLOCKED]: handlerText(witness, UNLOCKED, 1_000, 5_500),
   [LONG]: longHandlerText(witness),
   [SPLIT]: splitText(witness),

@@ -5,7 +5,7 @@
  * random moments; proxies before DynamoDB and SQS drop calls, answers, delay and throttle.
  * Then all is left in peace, and the records are compared with what the world outside has seen. Ends with one JSON line;
  * exit 1 when a promise is broken, or when the kills hit too few running handlers to show anything. With `--plant`, a
- * fault of `npm run mutants`, by a text in its name, is planted first, and exit 1 says that nothing of it was noticed.
+ * fault of `npm run mutants`, by a text in its name, is planted first, and exit 1 says that neither this seed nor the next noticed anything of it.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -52,6 +52,8 @@ const OTHERS_OF_TEN = 2;
 /** Of four kills of a worker, how many wait for one that carries out a handler, and for how long. */
 const BUSY_OF_FOUR = 3;
 const LONGEST_AIM_MS = 2_000;
+/** Slots delivered at once: however slow the machine, runs wait for the lock, which shows whether it keeps them apart. */
+const AT_A_TIME = 6;
 /** Fewer than the queue of a locked job takes: no slot is to be skipped for a full one. */
 const MOST_IN_LINE = 8;
 const TRIES = 20;
@@ -84,16 +86,21 @@ const deliver = async (member: Member, slotMs: number, requestId: string): Promi
   throw new Error(`slot ${shortIsoOf(slotMs)} could not be delivered in ${TRIES} tries`);
 };
 
-/** Every slot goes to each dispatcher at once, as fast as the job with the lock gets on. */
+/** Some slots at a time go to each dispatcher at once, as fast as the job with the lock gets on. */
 const deliverAll = async (stack: ChaosStack, troupe: Troupe, slots: readonly number[]): Promise<void> => {
   const dispatchers = troupe.members.filter(({ role }) => role === "dispatcher");
-  const everyMs = (CHAOS_MS * 0.7) / slots.length;
+  const everyMs = (CHAOS_MS * 0.7 * AT_A_TIME) / slots.length;
   const noting = { table: stack.table, clock: systemClock, timings: stack.config };
-  for (const slotMs of slots) {
+  for (let first = 0; first < slots.length; first += AT_A_TIME) {
+    const some = slots.slice(first, first + AT_A_TIME);
     const nextMs = Date.now() + everyMs;
     // The slots lie in the past, where the watchdog does not look of itself: the note is its first look.
-    for (const occurrence of occurrencesAt([slotMs])) await noteAsk(noting, occurrence, 1);
-    await Promise.all(dispatchers.map((member, n) => deliver(member, slotMs, `delivery-${n}-of-${slotMs}`)));
+    for (const occurrence of occurrencesAt(some)) await noteAsk(noting, occurrence, 1);
+    await Promise.all(
+      some.flatMap((slotMs) =>
+        dispatchers.map((member, n) => deliver(member, slotMs, `delivery-${n}-of-${slotMs}`)),
+      ),
+    );
     await pause(Math.max(0, nextMs - Date.now()));
     for (;;) {
       const lock = await lockOf(stack);
@@ -271,19 +278,22 @@ const chaos = async (): Promise<void> => {
   process.exitCode = !broken && hits.length >= LEAST_HITS ? 0 : 1;
 };
 
-/** What chaos does about a fault, told as it tells it. */
+/** What chaos does about a fault, told as it tells it: one seed may miss by chance what two do not. */
 const bite = async (text: string): Promise<void> => {
-  const args = ["--seed", values.seed, ...(values.quick ? ["--quick"] : [])];
-  for (const name of ["runs", "seconds"] as const) {
-    const value = values[name];
-    if (value !== undefined) args.push(`--${name}`, value);
-  }
   const fault = faultNamed(text);
-  const { noticed, printed, summary } = await chaosWith(fault, args);
-  told(printed.trimEnd());
-  told(`${noticed ? "noticed" : "NOT NOTICED"}: ${fault.name} (${fault.file}): ${fault.violates}`);
-  console.log(summary);
-  process.exitCode = noticed ? 0 : 1;
+  for (const seed of [SEED, SEED + 1]) {
+    const args = ["--seed", String(seed), ...(values.quick ? ["--quick"] : [])];
+    for (const name of ["runs", "seconds"] as const) {
+      const value = values[name];
+      if (value !== undefined) args.push(`--${name}`, value);
+    }
+    const { noticed, printed, summary } = await chaosWith(fault, args);
+    told(printed.trimEnd());
+    told(`${noticed ? "noticed" : "NOT NOTICED"}: ${fault.name} (${fault.file}): ${fault.violates}`);
+    console.log(summary);
+    process.exitCode = noticed ? 0 : 1;
+    if (noticed) return;
+  }
 };
 
 await (values.plant === undefined ? chaos() : bite(values.plant));
