@@ -1,5 +1,5 @@
 import { type FanOut, fanOutOf, phaseOf, sentUpTo } from "../../core/shards/fan-out.ts";
-import { failedSeatsIn } from "../../core/shards/seats.ts";
+import { bucketCounts, failedSeatsIn } from "../../core/shards/seats.ts";
 import { forgiveShards } from "../../core/shards/shard-writes.ts";
 import { indexOfShard, PER_STRIDE } from "../../core/shards/shards.ts";
 import type { Item } from "../../core/write.ts";
@@ -88,7 +88,7 @@ const sendAgain = async (deps: WorkDeps, sender: Sender): Promise<void> => {
   await sendChosen(deps, sender, shardsToSend(open, job.shards?.maxInFlight, isFree));
 };
 
-/** The buckets as they are afterwards. */
+/** Every bucket that has something left to do, as it is afterwards; the others as they are. */
 const forgive = async (
   deps: WorkDeps,
   seen: readonly SeenBucket[],
@@ -100,12 +100,14 @@ const forgive = async (
 ): Promise<readonly SeenBucket[]> => {
   const after = [...seen];
   await eachAtOnce(seen.entries(), 16, async ([place, bucket]) => {
+    const { full, failed } = bucketCounts(bucket.item, { ...bucket, total: fan.total });
+    if (full && failed === 0) return;
     const seats = [...failedSeatsIn(bucket.item)].filter((seat) =>
       isChosen(indexOfShard({ ...bucket, seat }, fan.total)),
     );
-    if (seats.length === 0) return;
     const at = { occurrence: fan.occurrence, plan: fan.plan, ...bucket };
-    const { item } = await repeated(() => deps.table.write(forgiveShards(at, seats, epoch)));
+    const by = { epoch, nowMs: deps.clock.nowMs() };
+    const { item } = await repeated(() => deps.table.write(forgiveShards(at, seats, by)));
     after[place] = { ...bucket, item };
   });
   return after;

@@ -168,11 +168,20 @@ interface BucketAt {
 }
 
 /**
- * Failed shards of a bucket may start again, once in an attempt set. What has failed since stays so, whichever attempt
- * of the set comes later: its bucket may be counted already, and a bucket counts once.
+ * Failed shards of a bucket may start again, once in an attempt set: to be written, also where none has failed, before
+ * any shard of the bucket is sent. What fails from then on stays so, whichever attempt of the set comes later: its bucket
+ * may be counted already, and a bucket counts once.
  */
-export const forgiveShards = (at: BucketAt, seats: readonly number[], epoch: number): Write => ({
+export const forgiveShards = (
+  at: BucketAt,
+  seats: readonly number[],
+  { epoch, nowMs }: { readonly epoch: number; readonly nowMs: number },
+): Write => ({
   key: bucketKey(at),
   condition: any(absent("forgiven"), lessThan("forgiven", epoch)),
-  changes: [deleteMembers("failed", ...seats.map(String)), set("forgiven", epoch)],
+  changes: [
+    set("forgiven", epoch),
+    setOnce("expiresAtS", expiresAtS(nowMs)),
+    ...(seats.length === 0 ? [] : [deleteMembers("failed", ...seats.map(String))]),
+  ],
 });

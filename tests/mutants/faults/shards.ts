@@ -284,6 +284,12 @@ const planFaults = [
       "    after[place] = bucket;\n    void item;\n",
       "a retry carries out what failed",
     ],
+    [
+      "a retry marks only those buckets in which some had failed",
+      "    if (full && failed === 0) return;\n",
+      "    if (failed === 0) return;\n",
+      "a bucket is counted once",
+    ],
   ]),
 ];
 

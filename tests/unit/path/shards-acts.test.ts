@@ -217,6 +217,34 @@ test("a shard that fails again before its retry was all sent stays failed, and i
   expect(await stored()).toMatchObject({ st: "dead", ep: 2, reason: "1 of 70 shards failed" });
 });
 
+test("a shard that fails for the first time before its retry was all sent stays failed too, and the run is joined after it", async () => {
+  const { env, begin, operator, pointed, next, playAll, stored, handled } = make(
+    { count: 3 },
+    { retry: { ...once, crashes: 3 } },
+  );
+  await begin();
+  await next();
+  await operator.cancel(pointed, "not today");
+  await next();
+  await next();
+  await next();
+  await operator.retry(pointed);
+  const message = env.lastSent();
+  env.handle((request) => (indexIn(request) === 2 ? failure("no such host") : { kind: "returned" }));
+  env.meanwhile("write", onRun, async () => undefined);
+  // The attempt has sent all, and loses its lease before it can say so; meanwhile all are over.
+  env.meanwhile("write", onRun, async () => {
+    for (let shard = 0; shard < 3; shard++) await next();
+    env.handle(() => ({ kind: "returned" }));
+    await env.moveBy(120_000);
+    await env.work(message);
+  });
+  await next();
+  await playAll();
+  expect(handled()).toEqual([0, 1, 2]);
+  expect(await stored()).toMatchObject({ st: "dead", ep: 2, reason: "1 of 3 shards failed" });
+});
+
 test("a run in its shards that is cancelled ends at once, and no shard of it starts any more", async () => {
   const { env, begin, next, operator, pointed, stored, playAll, handled } = make(
     { count: 3 },

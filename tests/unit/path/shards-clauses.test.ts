@@ -158,7 +158,7 @@ describe("a shard whose message the queue refused", () => {
 });
 
 describe("failed shards are forgiven", () => {
-  judged(forgiveShards(bucket, [7], 9), [
+  judged(forgiveShards(bucket, [7], { epoch: 9, nowMs: NOW_MS }), [
     ["where nobody did so before", { failed: new Set(["7"]) }, true],
     ["after an earlier attempt set", { forgiven: 8 }, true],
     ["not twice in the same one", { forgiven: 9 }, false],
