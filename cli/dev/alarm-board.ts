@@ -83,10 +83,12 @@ export class AlarmBoard {
     });
   }
 
+  /** What came after the last whole minute is not judged yet, and so is no sign of life to judge by. */
   #isWarmingUp({ metrics, missing }: AlarmDefinition, nowMs: number): boolean {
     const isNew = nowMs < this.#sinceMs + WARM_UP_MINUTES * this.#minuteMs;
+    const untilMs = Math.floor(nowMs / this.#minuteMs) * this.#minuteMs;
     const hasData = metrics.some((each) =>
-      this.#points.get(metricId(each))?.some(({ atMs }) => atMs >= this.#sinceMs),
+      this.#points.get(metricId(each))?.some(({ atMs }) => atMs >= this.#sinceMs && atMs < untilMs),
     );
     return missing === "breaching" && isNew && !hasData;
   }

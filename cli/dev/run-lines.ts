@@ -20,10 +20,11 @@ const whyOf = (event: Record<string, unknown>): string => {
   return isText(why) ? `  ${why.split("\n", 1)[0]}` : "";
 };
 
-/** Slots that share a notice: missed while nothing ran. */
-const slotsOf = ({ count, from, to }: Record<string, unknown>): string => {
+/** Slots that share a notice (missed while nothing ran), or the health before and after. */
+const spanOf = ({ count, from, to }: Record<string, unknown>): string => {
   if (!isText(from) || !isText(to)) return "";
-  return from === to ? ` ${from}` : ` ${String(count)} slots, ${from} to ${to}`;
+  if (from === to) return ` ${from}`;
+  return `${count === undefined ? "" : ` ${count} slots,`} ${from} to ${to}`;
 };
 
 /** The wide event of an attempt that is over. */
@@ -43,7 +44,7 @@ const eventLine = (event: Record<string, unknown>): string | undefined => {
   if (!isLoud && ("_aws" in event || !isText(runId))) return undefined;
   const subject = [runId, job, event["channel"]].find(isText);
   const mark = isLoud ? `${String(level).toLowerCase()}: ` : "";
-  return `${subject === undefined ? "" : `${subject}  `}${mark}${message}${slotsOf(event)}${whyOf(event)}`;
+  return `${subject === undefined ? "" : `${subject}  `}${mark}${message}${spanOf(event)}${whyOf(event)}`;
 };
 
 /**

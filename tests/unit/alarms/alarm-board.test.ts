@@ -50,6 +50,14 @@ test("a watchdog that has never spoken is given a quarter of an hour, one that h
   expect(stopped.judgeUntil(10)).toEqual(["8 watchdog-silent alarm"]);
 });
 
+test("a first sign of life in the minute that is not over yet is no silence before it", () => {
+  const { board, count } = setup();
+  const atMs = START_MS + MINUTE_MS;
+  for (const name of ["WatchdogPasses", "NotifierPasses"] as const) count(name, atMs + 500);
+  expect(board.judge(atMs + 1_000)).not.toContainEqual(expect.objectContaining({ to: "alarm" }));
+  expect(board.judge(atMs + MINUTE_MS + 1_000)).not.toContainEqual(expect.objectContaining({ to: "alarm" }));
+});
+
 test("a machine that was asleep is no watchdog that was silent", () => {
   const { board, count, judgeUntil } = setup();
   for (const name of ["WatchdogPasses", "NotifierPasses"] as const) count(name, START_MS + 1);

@@ -120,6 +120,11 @@ test.each([
     },
     "a  warn: missed 3 slots, 2026-10-08T02:00:00Z to 2026-10-08T04:00:00Z  nothing dispatched it in time",
   ],
+  [
+    "a job's health that has changed",
+    { level: "WARN", message: "health", job: "a", flip: 1, from: "up", to: "failing", reason: "it threw" },
+    "a  warn: health up to failing  it threw",
+  ],
   ["what is only counted", { level: "INFO", message: "watchdog-pass", _aws: {} }, undefined],
 ])("of %s, people see one short line", (_name, event, line) => {
   expect(lineForPeople("worker-default", JSON.stringify(event))).toBe(line);
