@@ -16,8 +16,11 @@ import { defineConfig, webhook } from "belfry";
 export default defineConfig({
   pools: { ${FRAGILE}: { concurrency: 2 }, ${NARROW}: { concurrency: 2 } },
   alerts: {
-    secrets: { CHAT: "ssm:/drill/chat", PAGER: "ssm:/drill/pager", KEY: "ssm:/drill/key" },
-    notify: [webhook({ name: "chat", url: "CHAT", secret: "KEY" })],
+    secrets: { CHAT: "ssm:/drill/chat", ROOM: "ssm:/drill/room", PAGER: "ssm:/drill/pager", KEY: "ssm:/drill/key" },
+    notify: [
+      webhook({ name: "chat", url: "CHAT", secret: "KEY" }),
+      webhook({ name: "room", url: "ROOM", secret: "KEY" }),
+    ],
     page: [webhook({ name: "pager", url: "PAGER", secret: "KEY" })],
   },
 });
@@ -51,7 +54,10 @@ export const makeProject = async ({ key, url }: Receiver) => {
   };
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
   await writeFile(join(folder, "belfry.config.ts"), CONFIG);
-  await writeFile(join(folder, ".env"), `CHAT=${url}/chat\nPAGER=${url}/pager\nKEY=${key}\n`);
+  await writeFile(
+    join(folder, ".env"),
+    `CHAT=${url}/chat\nROOM=${url}/room\nPAGER=${url}/pager\nKEY=${key}\n`,
+  );
   await write({ idle: jobFile({ handler: "() => undefined" }) });
   return { folder, write, remove: () => rm(folder, { recursive: true, force: true, maxRetries: 10 }) };
 };

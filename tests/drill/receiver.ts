@@ -4,8 +4,6 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-export type ChannelName = "chat" | "pager";
-
 /** One message that a channel has taken. */
 export interface Told {
   readonly atMs: number;
@@ -16,13 +14,20 @@ export interface Told {
 const lineOf = (channel: string, body: Record<string, unknown>): string =>
   [channel, body["kind"], body["topic"], body["runId"] ?? body["job"] ?? body["alarm"] ?? "-"].join(" ");
 
-/** The two channels that the drill's stacks tell, and the place where its handlers say that they have begun. */
-export const startReceiver = async () => {
+const tally = (lines: readonly string[]): ReadonlyMap<string, number> =>
+  new Map([...Map.groupBy(lines, (line) => line)].map(([line, same]) => [line, same.length]));
+
+/**
+ * The channels that the drill's stacks tell, and the place where its handlers say that they have begun. `chat` and `room`
+ * hear the same; `room` takes nothing for so long.
+ */
+export const startReceiver = async ({ roomAwayMs }: { readonly roomAwayMs: number }) => {
+  const startedAtMs = Date.now();
+  const roomBackAtMs = startedAtMs + roomAwayMs;
   const key = randomBytes(32).toString("hex");
   const told: Told[] = [];
   /** Messages that were not as the documentation says. */
   const faults: string[] = [];
-  const down = new Set<string>();
   const refused: number[] = [];
   const begun: { readonly job: string; readonly workerPid: number }[] = [];
 
@@ -34,7 +39,7 @@ export const startReceiver = async () => {
   };
 
   const take = (channel: string, request: IncomingMessage, body: string): number => {
-    if (down.has(channel)) {
+    if (channel === "room" && Date.now() < roomBackAtMs) {
       refused.push(Date.now());
       return 503;
     }
@@ -42,6 +47,10 @@ export const startReceiver = async () => {
     told.push({ atMs: Date.now(), line: lineOf(channel, JSON.parse(body)) });
     return 204;
   };
+
+  /** What a channel has heard, without its name. */
+  const heardBy = (channel: string): readonly string[] =>
+    told.flatMap(({ line }) => (line.startsWith(`${channel} `) ? [line.slice(channel.length + 1)] : []));
 
   const server = createServer(async (request, response) => {
     const url = new URL(request.url ?? "/", "http://receiver");
@@ -62,15 +71,19 @@ export const startReceiver = async () => {
     key,
     told: told as readonly Told[],
     faults: faults as readonly string[],
-    /** When messages came to a channel that was down. */
+    startedAtMs,
+    roomBackAtMs,
+    /** When messages came to the room while it was away. */
     refused: refused as readonly number[],
+    /** What the room has not heard as often as the chat, or more often. */
+    unlikeChat: (): readonly string[] => {
+      const [chat, room] = [tally(heardBy("chat")), tally(heardBy("room"))];
+      return [...new Set([...chat.keys(), ...room.keys()])].flatMap((line) => {
+        const [wanted, heard] = [chat.get(line) ?? 0, room.get(line) ?? 0];
+        return wanted === heard ? [] : [`told the room ${heard} times, the chat ${wanted} times: ${line}`];
+      });
+    },
     begun: begun as readonly (typeof begun)[number][],
-    goDown: (channel: ChannelName): void => {
-      down.add(channel);
-    },
-    comeBack: (channel: ChannelName): void => {
-      down.delete(channel);
-    },
     close: (): void => {
       server.closeAllConnections();
       server.close();

@@ -54,8 +54,9 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-export const openStage = async (): Promise<Stage> => {
-  const receiver = await startReceiver();
+/** @param roomAwayMs so long, from now on, the second chat takes nothing */
+export const openStage = async (roomAwayMs: number): Promise<Stage> => {
+  const receiver = await startReceiver({ roomAwayMs });
   const services = await startServices();
   const project = await makeProject(receiver);
   const start = async (environment: { readonly [name: string]: string }): Promise<RunningStack> => {

@@ -86,8 +86,11 @@ export const makeWatch = ({ told }: Pick<Receiver, "told">) => {
   return {
     until,
     outcomeOf,
+    /** What the room hears beside the chat is compared with that. */
     leftOver: (): readonly string[] =>
-      told.filter((message) => !taken.has(message)).map(({ atMs, line }) => `${line} at ${isoOf(atMs)}`),
+      told
+        .filter((message) => !taken.has(message) && !message.line.startsWith("room "))
+        .map(({ atMs, line }) => `${line} at ${isoOf(atMs)}`),
   };
 };
 
