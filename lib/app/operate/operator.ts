@@ -1,4 +1,4 @@
-import { Conflict, InvalidInput } from "../../core/errors.ts";
+import { Conflict, InvalidInput, Unavailable } from "../../core/errors.ts";
 import { type Occurrence, runIdOf, slotKeyOf } from "../../core/identity.ts";
 import { HEALTH_NOTE, lockKey, OLDEST_DELIVERY_MS, runKey } from "../../core/items.ts";
 import type { JobDefinition } from "../../core/jobs/job.ts";
@@ -7,6 +7,7 @@ import { type Holder, holdersOf, type Waiter, waitersOf } from "../../core/runs/
 import { askToStop, dismiss, markCancelled, reopen } from "../../core/runs/marks.ts";
 import { isTrigger } from "../../core/runs/message.ts";
 import { isTerminal } from "../../core/runs/run.ts";
+import { fenceOf } from "../../core/runs/run-attributes.ts";
 import { fanOutOf, forSomeShards, mayHaveShards } from "../../core/shards/fan-out.ts";
 import { putOffEnd } from "../../core/shards/stop.ts";
 import { type Item, remove, set } from "../../core/write.ts";
@@ -104,10 +105,13 @@ export const retryRun = async (
 
 export type CancelOutcome = "cancelled" | "stopping";
 
+/** Each refusal has moved the run on; more of them in a row mean a broken invariant. */
+const MAX_LOOKS = 20;
+
 /**
  * Ends a run that is not over. A running one is asked to stop: its holder, or those of its shards, see that at their next
  * renewal.
- * @throws Conflict when it is over, InvalidInput when there is no such run
+ * @throws Conflict when it is over, or was retried meanwhile; InvalidInput when there is no such run
  */
 export const cancelRun = async (
   deps: OperatorDeps,
@@ -115,38 +119,61 @@ export const cancelRun = async (
   reason: string,
 ): Promise<CancelOutcome> => {
   mustRunHere(job);
-  const run = await deps.table.get(runKey(occurrence), { consistent: true });
-  const nowMs = deps.clock.nowMs();
+  let run = await deps.table.get(runKey(occurrence), { consistent: true });
   const epoch = Number(run?.["ep"] ?? 1);
   if (run?.["st"] === undefined) await mustBeClaimed(deps, job, occurrence);
+  for (let look = 0; look < MAX_LOOKS; look++) {
+    const seen = await cancelAsSeen(deps, { job, occurrence, epoch, run }, reason);
+    if (typeof seen === "string") return seen;
+    run = seen.now;
+    const state = String(run?.["st"]);
+    if (run?.["ep"] !== epoch || isTerminal(state)) {
+      throw refused(occurrence, state, "it cannot be cancelled any more");
+    }
+  }
+  throw new Unavailable("run_busy", `run ${runIdOf(occurrence)} changed ${MAX_LOOKS} times in a row`);
+};
+
+/** Refused: the run has moved on, and is now so. */
+interface MovedOn {
+  readonly now: Item | undefined;
+}
+
+const cancelAsSeen = async (
+  deps: OperatorDeps,
+  { job, occurrence, epoch, run }: Entry & { readonly run: Item | undefined },
+  reason: string,
+): Promise<CancelOutcome | MovedOn> => {
+  const nowMs = deps.clock.nowMs();
   if (run?.["st"] === "running") {
     const asked = await deps.table.write(askToStop(occurrence, epoch, nowMs));
     const stop = await cancelOpenShards(deps, { occurrence, run: asked.item }, reason);
     if (stop !== undefined) return afterStop(deps, { job, occurrence, epoch }, stop);
-    if (asked.written || asked.item?.["st"] === "running") return "stopping";
+    return asked.written || asked.item?.["st"] === "running" ? "stopping" : { now: asked.item };
   }
   const token = deps.random.token();
   const trigger = run?.["trigger"];
-  const mark = {
+  // A claim without a record is in the lock, also where a deploy has changed the job to allow overlap.
+  const locked = isLocked(job) || run?.["st"] === undefined;
+  const mark = markCancelled({
     occurrence,
     epoch,
+    seenFence: fenceOf(run),
     token,
     nowMs,
     trigger: isTrigger(trigger) ? trigger : "schedule",
     reason,
-    locked: isLocked(job),
+    locked,
     parkedToo: true,
-  } as const;
+  });
   const isPutOff = mayHaveShards(job, run);
   // A parked run waits for a person, so that nobody else would find it between the two steps.
   if (isPutOff) await lookAt(deps, occurrence, { atMs: nowMs });
-  const answer = await deps.table.write(isPutOff ? putOffEnd(markCancelled(mark)) : markCancelled(mark));
-  if (!answer.written && answer.item?.["own"] !== token) {
-    throw refused(occurrence, String(answer.item?.["st"]), "it cannot be cancelled any more");
-  }
+  const answer = await deps.table.write(isPutOff ? putOffEnd(mark) : mark);
+  if (!answer.written && answer.item?.["own"] !== token) return { now: answer.item };
   const entry = { job, occurrence, epoch };
   if (isPutOff) return afterStop(deps, entry, await stopShards(deps, { occurrence, run: answer.item }));
-  if (isLocked(job)) await release(deps, entry);
+  if (locked) await release(deps, entry);
   return "cancelled";
 };
 

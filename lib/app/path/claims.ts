@@ -15,6 +15,7 @@ import {
 } from "../../core/runs/lock.ts";
 import { askToStop, markAbsent, markCancelled } from "../../core/runs/marks.ts";
 import type { Trigger } from "../../core/runs/message.ts";
+import { fenceOf } from "../../core/runs/run-attributes.ts";
 import { claim, countDuplicate, hasRoomForDuplicate } from "../../core/runs/transitions.ts";
 import { isUnheld, mayHaveShards } from "../../core/shards/fan-out.ts";
 import { putOffEnd } from "../../core/shards/stop.ts";
@@ -255,6 +256,7 @@ const replaceHolder = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> =
   const mark = markCancelled({
     occurrence,
     epoch: holder.epoch,
+    seenFence: fenceOf(asked.item),
     token,
     nowMs,
     trigger: "schedule",

@@ -123,6 +123,7 @@ const supersedeOlder = async (deps: LockDeps, job: JobDefinition, lock: Item): P
       markCancelled({
         occurrence,
         epoch,
+        seenFence: undefined,
         token: deps.random.token(),
         nowMs: deps.clock.nowMs(),
         trigger: "schedule",

@@ -4,6 +4,7 @@ import { automationKey, definitionKey, lockKey } from "../../core/items.ts";
 import { holdersOf, releaseHolder, removeWaiter, waitersOf } from "../../core/runs/lock.ts";
 import { markCancelled, markDead } from "../../core/runs/marks.ts";
 import { isTerminal } from "../../core/runs/run.ts";
+import { fenceOf } from "../../core/runs/run-attributes.ts";
 import { isUnheld, mayHaveShards } from "../../core/shards/fan-out.ts";
 import { putOffEnd } from "../../core/shards/stop.ts";
 import type { Item, Write } from "../../core/write.ts";
@@ -100,7 +101,13 @@ const end = async (
   };
   const write = lost
     ? markDead({ ...mark, state, clockBoundMs: deps.timings.clockBoundMs, error: REMOVED })
-    : markCancelled({ ...mark, trigger, locked: run?.["st"] === undefined, parkedToo: false });
+    : markCancelled({
+        ...mark,
+        seenFence: fenceOf(run),
+        trigger,
+        locked: run?.["st"] === undefined,
+        parkedToo: false,
+      });
   const isPutOff = state === "cancelled" && mayHaveShards({}, run);
   const answer = await deps.table.write(isPutOff ? putOffEnd(write) : write);
   if (!answer.written) return "refused";

@@ -101,6 +101,8 @@ export const markDead = (mark: MarkDead): Write => {
 export interface MarkCancelled {
   readonly occurrence: Occurrence;
   readonly epoch: number;
+  /** As the record was read: no attempt has begun since. Undefined = none ever did. */
+  readonly seenFence: number | undefined;
   readonly token: string;
   readonly nowMs: number;
   readonly trigger: Trigger;
@@ -113,9 +115,10 @@ export interface MarkCancelled {
 
 /** T8, cancelled: a run that nobody carries out at this instant. A running one is asked to stop (T12). */
 export const markCancelled = (mark: MarkCancelled): Write => {
-  const { occurrence, epoch, token, nowMs, locked, parkedToo } = mark;
+  const { occurrence, epoch, seenFence, token, nowMs, locked, parkedToo } = mark;
   const states = ["queued", "waiting", ...(parkedToo ? ["parked"] : [])];
-  const open = all(equals("ep", epoch), any(...states.map((state) => equals("st", state))));
+  const asSeen = seenFence === undefined ? absent("fence") : equals("fence", seenFence);
+  const open = all(equals("ep", epoch), asSeen, any(...states.map((state) => equals("st", state))));
   return {
     key: runKey(occurrence),
     condition: locked && epoch === 1 ? any(open, absent("st")) : open,

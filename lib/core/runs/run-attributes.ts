@@ -1,6 +1,6 @@
 import type { Occurrence } from "../identity.ts";
 import { badKeyOf, badMonthOf, expiresAtS, ITEM_VERSION } from "../items.ts";
-import { type Change, set, setOnce, type Value } from "../write.ts";
+import { type Change, type Item, set, setOnce, type Value } from "../write.ts";
 import type { Trigger } from "./message.ts";
 
 /** A run that ends, and when. */
@@ -25,3 +25,7 @@ export const born = (nowMs: number, trigger: Trigger): readonly Change[] => [
 
 export const optional = (name: string, value: Value | undefined): readonly Change[] =>
   value === undefined ? [] : [set(name, value)];
+
+/** Of the last attempt that began; undefined = none did. */
+export const fenceOf = (run: Item | undefined): number | undefined =>
+  run?.["fence"] === undefined ? undefined : Number(run["fence"]);

@@ -112,15 +112,21 @@ export const outsideFaults = faultsIn("lib/core/runs/marks.ts", [
   ],
   [
     "a cancel of another attempt set",
-    '  const open = all(equals("ep", epoch), any(...states.map((state) => equals("st", state))));',
-    '  const open = any(...states.map((state) => equals("st", state)));',
+    '  const open = all(equals("ep", epoch), asSeen, any(',
+    "  const open = all(asSeen, any(",
     "a cancel meant for one attempt set ends the next",
   ],
   [
     "a cancel whatever the state",
-    '  const open = all(equals("ep", epoch), any(...states.map((state) => equals("st", state))));',
-    '  const open = equals("ep", epoch);',
+    '  const open = all(equals("ep", epoch), asSeen, any(...states.map((state) => equals("st", state))));',
+    '  const open = all(equals("ep", epoch), asSeen);',
     TWICE,
+  ],
+  [
+    "a cancel goes over an attempt that it has not seen",
+    '  const open = all(equals("ep", epoch), asSeen, any(',
+    '  const open = all(equals("ep", epoch), any(',
+    "nothing of a run is at work after its end",
   ],
   [
     "a cancel takes a running run from its holder",

@@ -31,8 +31,8 @@ const operatorFaults = faultsIn("lib/app/operate/operator.ts", [
   ["a retry claims as the attempt set before", "      epoch: epoch + 1,\n", "      epoch,\n", LOST],
   [
     "cancel asks a running run for nothing",
-    '    if (asked.written || asked.item?.["st"] === "running") return "stopping";\n',
-    "    void asked;\n",
+    '    return asked.written || asked.item?.["st"] === "running" ? "stopping" : { now: asked.item };\n',
+    "    return { now: asked.item };\n",
     "a running run is asked to stop",
   ],
   [
@@ -43,7 +43,7 @@ const operatorFaults = faultsIn("lib/app/operate/operator.ts", [
   ],
   [
     "cancel releases nothing",
-    '  if (isLocked(job)) await release(deps, entry);\n  return "cancelled";',
+    '  if (locked) await release(deps, entry);\n  return "cancelled";',
     '  return "cancelled";',
     "the lock lists what is over",
   ],

@@ -51,6 +51,7 @@ const cancelOf = (changes: Partial<Parameters<typeof markCancelled>[0]> = {}) =>
   markCancelled({
     occurrence,
     epoch: 1,
+    seenFence: undefined,
     token: "me",
     nowMs: NOW,
     trigger: "schedule",
@@ -69,6 +70,12 @@ test("a cancel ends what nobody carries out at this instant, in the attempt set 
     expect([st, accepted(cancelOf(), { st, ep: 1 })]).toEqual([st, false]);
   }
   expect(accepted(cancelOf({ parkedToo: false }), { st: "parked", ep: 1 })).toBe(false);
+});
+
+test("a cancel ends the run as it was seen, and no attempt that began since", () => {
+  expect(accepted(cancelOf({ seenFence: 3 }), { st: "waiting", ep: 1, fence: 3 })).toBe(true);
+  expect(accepted(cancelOf({ seenFence: 3 }), { st: "waiting", ep: 1, fence: 4 })).toBe(false);
+  expect(accepted(cancelOf(), { st: "waiting", ep: 1, fence: 1 })).toBe(false);
 });
 
 test("a cancel makes a record only of the first attempt set of a job with a lock", () => {

@@ -282,3 +282,41 @@ test("a pause, its end and a slot to skip are what the dispatcher reads", async 
   expect(await env.deliver("2026-03-29T02:00:00Z", ["side"], "r2")).toEqual(["claimed"]);
   expect(await env.table.get(CONTROL_KEY, { consistent: true })).not.toHaveProperty("p#side");
 });
+
+test("a run that starts just when it is cancelled is asked to stop", async () => {
+  const { env, operator } = make();
+  await env.deliver(SLOT, ["side"]);
+  env.meanwhile("write", onRun, async () => {
+    void env.work(env.lastSent());
+    await env.settle();
+  });
+  expect(await operator.cancel(pointedAt("side"), "not needed")).toBe("stopping");
+  expect(await env.run(at("side", SLOT))).toMatchObject({ st: "running", cancelAtMs: env.now() });
+});
+
+test("a run that ends just when it is asked to stop is not cancelled, and one that waits then is", async () => {
+  const { env, operator } = make();
+  await given(env, "side", { st: "running", leaseUntilMs: env.now() + 60_000 });
+  env.meanwhile("write", onRun, () => given(env, "side", { st: "succeeded" }));
+  await expect(operator.cancel(pointedAt("side"), "not needed")).rejects.toThrow("is succeeded");
+  await given(env, "side", { st: "running" });
+  env.meanwhile("write", onRun, () => given(env, "side", { st: "waiting" }));
+  expect(await operator.cancel(pointedAt("side"), "not needed")).toBe("cancelled");
+});
+
+test("a run that is retried just when it is cancelled goes on: the cancel was meant for the set before", async () => {
+  const { env, operator } = make();
+  await given(env, "side", { st: "parked" });
+  env.meanwhile("write", onRun, () => operator.retry(pointedAt("side")));
+  await expect(operator.cancel(pointedAt("side"), "not needed")).rejects.toThrow("is queued");
+  expect(await env.run(at("side", SLOT))).toMatchObject({ st: "queued", ep: 2 });
+});
+
+test("a claim of a job that allows overlap since can be cancelled, although it is in the lock alone", async () => {
+  const { env, operator } = make();
+  const { slotKey } = at("side", SLOT);
+  await env.put(lockKey("side"), holderOf(slotKey));
+  expect(await operator.cancel(pointedAt("side"), "not needed")).toBe("cancelled");
+  expect(await env.run(at("side", SLOT))).toMatchObject({ st: "cancelled", reason: "not needed" });
+  expect(await env.lock("side")).toMatchObject({ held: 0 });
+});

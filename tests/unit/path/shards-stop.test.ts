@@ -4,7 +4,7 @@ import { judgeDeadLetter } from "../../../lib/app/path/dead-letters.ts";
 import { look } from "../../../lib/app/watchdog/looks.ts";
 import { watch } from "../../../lib/app/watchdog/watch.ts";
 import type { RunMessage } from "../../../lib/core/runs/message.ts";
-import { failure } from "../../support/path.ts";
+import { failure, onRun } from "../../support/path.ts";
 import { LOST_SEAT, onBucket, sharded, wide } from "../../support/shard-path.ts";
 
 /** How a run ends whose shards may be at work. Lease 60 s, renewed at 30 s, bound 30 s. */
@@ -284,4 +284,40 @@ test("where whoever cancels a parked run dies between the two steps, the watchdo
     await watch(env.deps);
   }
   expect(await stored()).toMatchObject({ st: "cancelled" });
+});
+
+/** The next attempt lists its shards and sends some of them, when the queue is gone; so it has failed, and the run waits. */
+const planInVain = async ({ env, next }: ReturnType<typeof make>): Promise<void> => {
+  const isSend = ({ pk }: { readonly pk: string }) => pk === "default";
+  for (let sent = 0; sent < 10; sent++) env.pass("send", isSend);
+  // Twenty messages, each tried six times.
+  env.fail("send", "down", isSend, 120);
+  const planned = next();
+  await env.moveBy(30_000);
+  expect(await planned).toMatchObject({ kind: "return" });
+};
+
+test("a queued run that is cancelled while an attempt of it sends some shards in vain stops those first", async () => {
+  const made = make({ count: 30 });
+  const { env, begin, next, cancel, stored, handled } = made;
+  await begin();
+  env.meanwhile("write", onRun, () => planInVain(made));
+  // A shard is at work before the cancel is written.
+  env.handle(undefined);
+  expect(await cancel()).toBe("cancelled");
+  expect(await stored()).toMatchObject({ st: "cancelled", reason: "not today" });
+  await next();
+  expect(handled()).toEqual([]);
+});
+
+test("with replace, a queued run whose attempt sends some shards in vain, just when it is replaced, stops those first", async () => {
+  const made = make({ count: 30 }, { overlap: "replace", schedules: ["* * * * *"] });
+  const { env, begin, next, stored, handled } = made;
+  await begin();
+  env.pass("write", onRun);
+  env.meanwhile("write", onRun, () => planInVain(made));
+  await env.deliver("2026-10-08T02:01:00Z", ["wide"], "request-2");
+  expect(await stored()).toMatchObject({ st: "cancelled", reason: "replaced" });
+  await next();
+  expect(handled()).toEqual([]);
 });
