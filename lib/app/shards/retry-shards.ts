@@ -1,5 +1,8 @@
 import { InvalidInput } from "../../core/errors.ts";
+import { bucketKey } from "../../core/items.ts";
 import type { FanOut } from "../../core/shards/fan-out.ts";
+import { failedSeatsIn } from "../../core/shards/seats.ts";
+import { placeOfShard } from "../../core/shards/shards.ts";
 import type { Deps } from "../deps.ts";
 import { readDeadShards } from "./dead-shards.ts";
 
@@ -25,9 +28,18 @@ export const chosenShards = async (
     );
   }
   const dead = await readDeadShards(deps, fan);
-  return keys.map((wanted) => {
-    const found = dead.find(({ index, key }) => (key ?? String(index)) === wanted);
-    if (found !== undefined) return found.index;
-    throw refused(`no shard "${wanted}" has failed`, "`belfry show <run>` names those that did");
-  });
+  return Promise.all(
+    keys.map(async (wanted) => {
+      const found = dead.find(({ index, key }) => (key ?? String(index)) === wanted);
+      if (found !== undefined && (await hasFailed(deps, fan, found.index))) return found.index;
+      throw refused(`no shard "${wanted}" has failed`, "`belfry show <run>` names those that did");
+    }),
+  );
+};
+
+/** One that was tried again since, and is done by now, has left its error behind. */
+const hasFailed = async ({ table }: Pick<Deps, "table">, fan: FanOut, index: number): Promise<boolean> => {
+  const place = placeOfShard(index, fan.total);
+  const bucket = await table.get(bucketKey({ ...fan, ...place }), { consistent: true });
+  return failedSeatsIn(bucket).has(place.seat);
 };

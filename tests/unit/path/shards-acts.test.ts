@@ -138,6 +138,7 @@ test("a retry may be for one of the failed shards; the run is judged by what is 
   expect(handled().slice(8)).toEqual([5]);
   expect(await stored()).toMatchObject({ st: "dead", reason: "1 of 8 shards failed" });
   expect((await show())?.shards?.dead.map(({ key }) => key)).toEqual(["2"]);
+  await expect(operator.retry(pointed, ["5"])).rejects.toThrow('no shard "5" has failed');
 });
 
 test.each([
