@@ -1,4 +1,5 @@
 import { alerts, alertsOf } from "../alerts/alert-options.ts";
+import { durationText } from "../duration.ts";
 import { InvalidInput } from "../errors.ts";
 import { NAME_PATTERN } from "../identity.ts";
 import type { Json } from "../json.ts";
@@ -23,6 +24,7 @@ import {
 } from "../read-options.ts";
 import { parseSchedule, type Schedule } from "../schedule/schedule.ts";
 import { parseZone } from "../schedule/zone.ts";
+import { AWS_TIMINGS } from "../settings.ts";
 import { MAX_SHARDS, type Tolerance } from "../shards/shards.ts";
 import { isStandardSchema } from "../standard-schema.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, readInstant } from "../time.ts";
@@ -35,7 +37,9 @@ import {
   type ShardsDefinition,
 } from "./job.ts";
 import { environment, permissions, secrets } from "./job-needs.ts";
+import { catchesUpSeveral } from "./misfire.ts";
 import { fittedRetry } from "./retry-defaults.ts";
+import { shortestGapMs } from "./shortest-gap.ts";
 
 export const NAME_HINT = "a name is a-z, 0-9 and -, begins with a letter and has at most 48 characters";
 
@@ -213,7 +217,7 @@ export const checkJob = (given: unknown, fallbackName: string): Checked<JobDefin
     place.inner("handler").fault("the job has no handler", "handler: async (ctx) => { ... }");
   const jobName = read.name ?? name(fallbackName, place.inner("name"));
   const timing = timingOf(read, place);
-  const misfireFor = misfireOf(read, place.inner("misfire.within"));
+  const misfireFor = misfireOf(read, timing.schedules, place.inner("misfire.within"));
   const retryFor = retryOf(read, timing.schedules, place.inner("retry"));
   const alertsFor = alertsOf(read.alerts ?? {}, place.inner("alerts"));
   const shardsFor = shardsOf(read, place);
@@ -306,19 +310,32 @@ const instantOf = (given: string | undefined, zone: string, place: Place): numbe
 /** How many missed slots `all` runs at most, where the job does not say. */
 const ALL_MAX = 100;
 
-const misfireOf = (read: Options, place: Place): Misfire => {
-  const { policy = "latest", max, withinMs } = read.misfire ?? {};
+const misfireOf = (read: Options, schedules: readonly Schedule[], place: Place): Misfire => {
+  const { policy = "latest", max = policy === "all" ? ALL_MAX : 1, withinMs } = read.misfire ?? {};
   const deadlineMs = read.startDeadline ?? DEFAULTS.startDeadlineMs;
   if (withinMs !== undefined && withinMs > deadlineMs)
     place.fault(
       "it is longer than startDeadline, so the oldest runs would expire",
       "raise startDeadline too",
     );
+  if (withinMs !== undefined && withinMs < AWS_TIMINGS.firstLookMs)
+    place.fault(
+      `a slot that nothing dispatched is found ${durationText(AWS_TIMINGS.firstLookMs)} after it at the earliest, so none would run`,
+      "raise it, or write misfire: 'skip'",
+    );
+  else if (withinMs !== undefined && catchesUpSeveral({ policy, max })) {
+    const gapMs = shortestGapMs(schedules);
+    if (withinMs < gapMs && gapMs < Number.POSITIVE_INFINITY)
+      place.fault(
+        `it is shorter than the ${durationText(gapMs)} between two slots, so there would never be more than one to run`,
+        `raise it to several times ${durationText(gapMs)}, or write policy: 'latest' without max`,
+      );
+  }
   // `all` within one period would be `latest`; it reaches as far back as a run may start at all.
   const reachMs = withinMs ?? (policy === "all" ? deadlineMs : undefined);
   return {
     policy,
-    max: max ?? (policy === "all" ? ALL_MAX : 1),
+    max,
     ...(reachMs !== undefined && { withinMs: reachMs }),
   };
 };

@@ -54,7 +54,7 @@ test("every option that is given stands in the definition", () => {
     endsAt: "2027-06-30T12:00",
     input: { to: ["a@example.com"] },
     overlap: "allow",
-    misfire: { policy: "all", max: 10, within: "2 hours" },
+    misfire: { policy: "all", max: 10, within: "3 hours" },
     startDeadline: "3 hours",
     timeout: "15 minutes",
     retry: { retries: 2, ladder: ["1 minute", "5 minutes"], jitter: 0, crashes: 1 },
@@ -86,7 +86,7 @@ test("every option that is given stands in the definition", () => {
     endsAtMs: Date.parse("2027-06-30T10:00:00Z"),
     input: { to: ["a@example.com"] },
     overlap: "allow",
-    misfire: { policy: "all", max: 10, withinMs: 7_200_000 },
+    misfire: { policy: "all", max: 10, withinMs: 10_800_000 },
     startDeadlineMs: 10_800_000,
     timeoutMs: 900_000,
     retry: {
@@ -148,6 +148,18 @@ test("waits that the job names are taken as they are", () => {
   });
   expect(definitionOf({ retry: { firstWait: "1 hour" } }).retry).toMatchObject({ maxWaitMs: 3_600_000 });
   expect(definitionOf({ retry: { ladder: ["1 minute", "5 minutes", "15 minutes"] } }).retry.retries).toBe(3);
+});
+
+test.each([
+  ["of one slot, as only so late a run is of use", { schedule: "0 9 * * *", misfire: { within: "2 hours" } }],
+  ["as long as a period", { schedule: "0 * * * *", misfire: { policy: "all", within: "1 hour" } }],
+  ["of a job without a schedule", { misfire: { policy: "all", within: "1 hour" } }],
+  [
+    "of a job with one slot",
+    { schedule: "at(2027-01-01T00:00)", misfire: { policy: "all", within: "1 hour" } },
+  ],
+])("a misfire within %s is taken as it is", (_, options) => {
+  expect(definitionOf(options).misfire).toHaveProperty("withinMs");
 });
 
 test("misfire all reaches as far back as a run may start", () => {
@@ -261,6 +273,21 @@ test.each<[string, object, string]>([
     "misfire beyond the start deadline",
     { misfire: { within: "2 days" } },
     "misfire.within: it is longer than startDeadline",
+  ],
+  [
+    "misfire all within less than a period",
+    { schedule: "0 * * * *", misfire: { policy: "all", within: "30 minutes" } },
+    "misfire.within: it is shorter than the 1 hour between two slots, so there would never be more than one to run (raise it",
+  ],
+  [
+    "misfire of several within less than a period",
+    { schedule: ["0 6 * * *", "0 18 * * *"], misfire: { policy: "latest", max: 2, within: "11 hours" } },
+    "misfire.within: it is shorter than the 12 hours between two slots",
+  ],
+  [
+    "misfire within less than it takes to find a slot",
+    { schedule: "* * * * *", misfire: { policy: "all", within: "119 seconds" } },
+    "misfire.within: a slot that nothing dispatched is found 2 minutes after it at the earliest",
   ],
   ["a handler that is no function", { handler: "run" }, "handler: this is not a function"],
 ])("%s is one fault with the option's name", (_, options, start) => {
