@@ -1,8 +1,9 @@
-import { DEFINITION_RANGE, definitionKey, ITEM_VERSION, MANIFEST_KEY } from "../core/items.ts";
+import { DEFINITION_RANGE, definitionKey, HEALTH_NOTE, ITEM_VERSION, MANIFEST_KEY } from "../core/items.ts";
 import type { JobDefinition } from "../core/jobs/job.ts";
 import { type Item, remove, set } from "../core/write.ts";
 import type { Deps } from "./deps.ts";
 import { noteOpenRuns } from "./path/open-runs.ts";
+import { lookAt } from "./watchdog/looks.ts";
 
 type DefinitionDeps = Pick<Deps, "table" | "clock" | "jobs">;
 
@@ -36,6 +37,8 @@ export const syncDefinitions = async (deps: DefinitionDeps): Promise<SyncedDefin
   for (const [subject, item] of stored) {
     if (known(subject) || item["removedAtMs"] !== undefined) continue;
     await noteOpenRuns(deps, subject);
+    // What people know of it is over.
+    await lookAt(deps, { subject, slotKey: HEALTH_NOTE }, { atMs: nowMs });
     await table.write({
       key: definitionKey(subject),
       changes: [set("removedAtMs", nowMs), set("changedAtMs", nowMs)],

@@ -64,7 +64,10 @@ test("a retried run whose lock still lists the set before claims it for its own"
 
 const removed = async () => {
   const { env, notes } = make();
-  await env.put(definitionKey("single"), { removedAtMs: NOW_MS - 3_600_000 });
+  await env.put(definitionKey("single"), {
+    removedAtMs: NOW_MS - 3_600_000,
+    definition: JSON.stringify(single),
+  });
   await env.put(lockKey("single"), { held: 1, ...holder });
   const given = async (run: Parameters<typeof env.put>[1]) => {
     await env.put(runKey(occurrence), { ep: 1, fence: 1, ...run });

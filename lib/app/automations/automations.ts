@@ -16,7 +16,8 @@ import {
 } from "../../core/automations/automation.ts";
 import { enterOwned, ownedIn, strikeOwned } from "../../core/automations/owner.ts";
 import { Conflict, InvalidInput, Unavailable } from "../../core/errors.ts";
-import { automationKey, ownerKey } from "../../core/items.ts";
+import { automationSubject } from "../../core/identity.ts";
+import { automationKey, HEALTH_NOTE, ownerKey } from "../../core/items.ts";
 import { DEFAULTS, type JobDefinition } from "../../core/jobs/job.ts";
 import type { Json } from "../../core/json.ts";
 import { mustRunHere } from "../../core/monitors/monitor.ts";
@@ -27,7 +28,7 @@ import { eachAtOnce } from "../at-once.ts";
 import type { Deps } from "../deps.ts";
 import { type PauseView, pauseOf } from "../operate/control.ts";
 import { subjectOfAutomation } from "../subjects.ts";
-import { LONGEST_ASK_MS } from "../watchdog/looks.ts";
+import { LONGEST_ASK_MS, lookAt } from "../watchdog/looks.ts";
 
 type AutomationDeps = Pick<Deps, "table" | "clock" | "random" | "jobs"> & {
   /** Default: one hour between two slots, 100 for an owner. */
@@ -269,6 +270,9 @@ export const deleteAutomationOf = async (deps: AutomationDeps, pointer: Automati
     const isGone = automation.deletedAtMs !== undefined;
     const done = isGone || (await deps.table.write(deleteAutomation(automation, deps.clock.nowMs()))).written;
     if (!done) continue;
+    // Its open trouble, if people know of one, is over with it.
+    const health = { subject: automationSubject(automation.id), slotKey: HEALTH_NOTE };
+    await lookAt(deps, health, { atMs: deps.clock.nowMs() });
     await deps.table.write(strikeOwned(automation.owner, automation.id));
     return;
   }

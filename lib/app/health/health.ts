@@ -1,5 +1,5 @@
 import { Unavailable } from "../../core/errors.ts";
-import { type Health, isSound, type Seen, unknownHealth } from "../../core/health/health.ts";
+import { type Flip, type Health, isSound, type Seen, unknownHealth } from "../../core/health/health.ts";
 import { type Fact, factOf, isNotable } from "../../core/health/health-facts.ts";
 import {
   alertsIn,
@@ -30,7 +30,7 @@ import { controlKey, type Subject } from "../subjects.ts";
 import { eachInTurn, type Failure } from "../watchdog/each-in-turn.ts";
 import { lookAt } from "../watchdog/looks.ts";
 
-type HealthDeps = Pick<Deps, "table" | "clock" | "journal" | "timings" | "jobs">;
+export type HealthDeps = Pick<Deps, "table" | "clock" | "journal" | "timings" | "jobs">;
 
 /** A run as a pass of the watchdog came across it; without a record when it is claimed only. */
 export interface Sighting {
@@ -127,19 +127,24 @@ const pauseJob = ({ table, clock }: HealthDeps, job: JobDefinition, reason: stri
   });
 };
 
-const count = (deps: HealthDeps, { subject, name }: JobDefinition, judged: Judgement): void => {
+const count = (deps: HealthDeps, job: JobDefinition, judged: Judgement): void => {
+  const { subject, name } = job;
   const runIds = (facts: readonly Fact[]) => facts.map(({ slotKey }) => runIdOf({ subject, slotKey }));
   for (const runId of runIds(judged.late)) deps.journal.notice("warn", "late", { runId, job: name });
   for (const runId of runIds(judged.stuck)) deps.journal.notice("warn", "stuck", { runId, job: name });
   if (judged.reachesPage) deps.journal.notice("error", "page-threshold", { job: name });
-  for (const { n, from, to, alert } of judged.flips) {
+  noteFlips(deps, job, judged.flips);
+};
+
+export const noteFlips = ({ journal }: HealthDeps, { name }: JobDefinition, flips: readonly Flip[]): void => {
+  for (const { n, from, to, alert } of flips) {
     const of = alert === undefined ? {} : { kind: alert.kind, reason: alert.reason };
-    deps.journal.notice(to === "up" ? "info" : "warn", "health", { job: name, flip: n, from, to, ...of });
+    journal.notice(to === "up" ? "info" : "warn", "health", { job: name, flip: n, from, to, ...of });
   }
 };
 
 /** Records the flips, tells what is to be told, and then forgets that it has to. */
-const tellAll = async (
+export const tellAll = async (
   deps: HealthDeps,
   { subject }: JobDefinition,
   { untold, revision }: Pick<StoredHealth, "untold" | "revision">,
@@ -150,7 +155,7 @@ const tellAll = async (
   await deps.table.write(forgetUntold(subject, revision));
 };
 
-const readHealth = async ({ table }: HealthDeps, { subject }: JobDefinition) =>
+export const readHealth = async ({ table }: HealthDeps, { subject }: JobDefinition) =>
   storedHealth(await table.get(healthKey(subject), { consistent: true }));
 
 /** As often as others may change a job's health between our reading and our writing it. */
@@ -201,7 +206,7 @@ const isWorthIt = (deps: HealthDeps, look: Look, stored: StoredHealth | undefine
   return untold.length > 0 || !isSound(health) || (health.state === "paused") !== isPaused;
 };
 
-const isDeleted = ({ automation }: Subject): boolean => automation?.deletedAtMs !== undefined;
+export const isDeleted = ({ automation }: Subject): boolean => automation?.deletedAtMs !== undefined;
 
 export interface HealthPass {
   readonly sightings: Sightings;

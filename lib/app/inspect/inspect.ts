@@ -8,6 +8,7 @@ import type { Clock, Timers } from "../../ports/clock.ts";
 import type { Table } from "../../ports/table.ts";
 import { makeListFlips } from "../health/list-flips.ts";
 import type { Pointed } from "../operate/operator.ts";
+import { removedJob } from "../removed-job.ts";
 import { jobOfSubject } from "../subjects.ts";
 import { makeListJobs } from "./list-jobs.ts";
 import { makeListRuns } from "./list-runs.ts";
@@ -73,10 +74,14 @@ export const makeInspect = (deps: InspectDeps) => {
     job,
     pastJob,
 
-    /** @throws InvalidInput `unknown_run`, also for a run of a job that this deployment lacks. */
-    pointed: async (runId: string): Promise<Pointed> => {
+    /**
+     * @param orRemoved also of a job that a deploy has removed: its runs can be ended, and no more
+     * @throws InvalidInput `unknown_run`, also for a run of a job that this deployment lacks.
+     */
+    pointed: async (runId: string, { orRemoved = false } = {}): Promise<Pointed> => {
       const occurrence = occurrenceOf(runId);
-      const owner = await jobOfSubject(deps, occurrence.subject);
+      const present = await jobOfSubject(deps, occurrence.subject);
+      const owner = present ?? (orRemoved ? (await removedJob(deps, occurrence.subject))?.job : undefined);
       if (owner === undefined) throw unknownRun(`the job of ${runId} is not in this deployment`);
       return { job: owner, occurrence };
     },

@@ -1,6 +1,5 @@
-import { automationIn } from "../../core/automations/automation.ts";
-import { automationIdIn, isManualKey, type Occurrence, runIdOf } from "../../core/identity.ts";
-import { automationKey, definitionKey, lockKey } from "../../core/items.ts";
+import { isManualKey, type Occurrence, runIdOf } from "../../core/identity.ts";
+import { lockKey } from "../../core/items.ts";
 import { holdersOf, releaseHolder, removeWaiter, waitersOf } from "../../core/runs/lock.ts";
 import { markCancelled, markDead } from "../../core/runs/marks.ts";
 import { isTerminal } from "../../core/runs/run.ts";
@@ -9,6 +8,7 @@ import { isUnheld, mayHaveShards } from "../../core/shards/fan-out.ts";
 import { putOffEnd } from "../../core/shards/stop.ts";
 import type { Item, Write } from "../../core/write.ts";
 import type { Deps } from "../deps.ts";
+import { type RemovedJob, removedJob } from "../removed-job.ts";
 import { cancelOpenShards, stopShards } from "../shards/stop-shards.ts";
 import { lookAt } from "./looks.ts";
 
@@ -18,8 +18,7 @@ type RemovedDeps = Pick<Deps, "table" | "clock" | "random" | "journal" | "timing
 interface Orphan {
   readonly occurrence: Occurrence;
   readonly run: Item | undefined;
-  /** The job as it was last deployed. */
-  readonly definition: Item | undefined;
+  readonly removed: RemovedJob | undefined;
 }
 
 /** Ends such a run, since no worker will, and takes it out of the lock; a parked one is left to a person. */
@@ -34,8 +33,7 @@ export const endOrphan = async (
   // A note without record and entry: whoever made it ended before asking for the run.
   if (state === undefined && entries.length === 0) return;
   if (!isTerminal(String(state))) {
-    const definition = await definitionBehind(deps, occurrence.subject);
-    const orphan = { occurrence, run, definition };
+    const orphan = { occurrence, run, removed: await removedJob(deps, occurrence.subject) };
     const waitMs = waitBeforeEndMs(deps, orphan);
     if (waitMs > 0) return lookAt(deps, occurrence, { atMs: clock.nowMs() + waitMs });
     const became = await end(deps, orphan);
@@ -43,13 +41,6 @@ export const endOrphan = async (
     if (became === "parked") return;
   }
   for (const entry of entries) await table.write(entry);
-};
-
-/** Of a run-time schedule: that of the job which carried it out. */
-const definitionBehind = async ({ table }: RemovedDeps, subject: string): Promise<Item | undefined> => {
-  const id = automationIdIn(subject);
-  const record = id === undefined ? undefined : await table.get(automationKey(id), { consistent: true });
-  return table.get(definitionKey(automationIn(record)?.job ?? subject), { consistent: true });
 };
 
 /** T9 of all that the lock has of the run; there is nobody to hand over to, since those who wait end too. */
@@ -66,9 +57,9 @@ const lockEntries = (occurrence: Occurrence, lock: Item | undefined): readonly W
 };
 
 /** 0 = now. Older code may still run beside newer for a moment after a deploy, and a lease may still be held. */
-const waitBeforeEndMs = ({ clock, timings }: RemovedDeps, { run, definition }: Orphan): number => {
+const waitBeforeEndMs = ({ clock, timings }: RemovedDeps, { run, removed }: Orphan): number => {
   const nowMs = clock.nowMs();
-  const removedAtMs = Number(definition?.["removedAtMs"] ?? nowMs);
+  const removedAtMs = removed?.removedAtMs ?? nowMs;
   if (nowMs < removedAtMs + timings.firstLookMs) return timings.firstLookMs;
   if (run?.["st"] !== "running" || isUnheld(run)) return 0;
   const leaseOverMs = Number(run["leaseUntilMs"]) + timings.clockBoundMs;
@@ -78,19 +69,17 @@ const waitBeforeEndMs = ({ clock, timings }: RemovedDeps, { run, definition }: O
 const REASON = "job removed";
 const REMOVED = { name: "JobRemoved", message: "its job was removed before it was over" };
 
-const isParking = (definition: Item | undefined): boolean => definition?.["onUnknown"] === "park";
-
 /** T8; of a lost attempt under the same condition as the dead letters', never over a live lease. */
 const end = async (
   deps: RemovedDeps,
-  { occurrence, run, definition }: Orphan,
+  { occurrence, run, removed }: Orphan,
 ): Promise<"cancelled" | "parked" | "refused"> => {
   const lost = run?.["st"] === "running";
   if (lost && isUnheld(run)) {
     const stop = await cancelOpenShards(deps, { occurrence, run }, REASON);
     return stop?.kind === "ended" ? "cancelled" : "refused";
   }
-  const state = lost && isParking(definition) ? "parked" : "cancelled";
+  const state = lost && removed?.job.onUnknown === "park" ? "parked" : "cancelled";
   const trigger = isManualKey(occurrence.slotKey) ? "manual" : "schedule";
   const mark = {
     occurrence,

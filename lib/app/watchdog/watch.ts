@@ -13,6 +13,7 @@ import { isMonitor } from "../../core/monitors/monitor.ts";
 import { absent, type Change, equals, type Item, isMap, remove, set } from "../../core/write.ts";
 import { syncDefinitions } from "../definitions.ts";
 import type { Deps } from "../deps.ts";
+import { closeHealth } from "../health/close-health.ts";
 import { keepHealth } from "../health/health.ts";
 import { noteOpenRuns } from "../path/open-runs.ts";
 import { continueSeries } from "../series/series.ts";
@@ -58,6 +59,7 @@ export const watch = async (deps: Deps): Promise<void> => {
     ...keptElsewhere(await lookAtAgenda(deps, pass)),
     ...(await lookAtNotes(deps, pass)),
     ...(await keepHealth(deps, pass)),
+    ...(await closeHealth(deps, pass)),
     ...keptElsewhere(await continueSeries(deps)),
   ];
   // One that fails for long must not make each pass look at ever more of all the others.

@@ -34,6 +34,7 @@ const WHAT: { readonly [kind in AlertKind]: What } = {
   flapping: "fails and recovers again and again",
   reminder: "is still not well",
   recovered: "is well again",
+  removed: "is removed, and with it what was wrong",
   alarm: ({ alarm }) => (alarm === undefined ? "alarm" : `alarm ${alarm}`),
   "alarm-over": ({ alarm }) => (alarm === undefined ? "alarm is over" : `alarm is over: ${alarm}`),
   "watchdog-back": "the watchdog is back",
@@ -46,8 +47,10 @@ const whatOf = (alert: Alert): string => {
   return typeof what === "string" ? what : what(alert);
 };
 
-/** Is it good news, which ends what was told before? */
-export const endsTrouble = ({ kind }: Alert): boolean => kind === "recovered" || kind === "alarm-over";
+const ENDS: readonly AlertKind[] = ["recovered", "removed", "alarm-over"];
+
+/** Does it end what was told before? */
+export const endsTrouble = ({ kind }: Alert): boolean => ENDS.includes(kind);
 
 /** An alert is told though its zone is not known here, as after a roll-back of Node's zones. */
 const offsetMs = (timezone: string, atMs: number): number | undefined => {

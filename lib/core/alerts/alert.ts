@@ -18,6 +18,7 @@ export type AlertKind =
   | "flapping"
   | "reminder"
   | "recovered"
+  | "removed"
   // About the machinery; told by alarms.
   | "alarm"
   | "alarm-over"

@@ -178,14 +178,15 @@ const withLook = (job: JobDefinition, { lookAtMs: notedMs, ...after }: Health, s
   return lookAtMs === undefined ? after : { ...after, lookAtMs };
 };
 
-const alertOf = (
+export const alertOf = (
   job: JobDefinition,
   news: News,
   flip: { readonly n: number; readonly atMs: number },
 ): Alert => {
   const { kind, topic, reason, fact, count } = news;
   const automation = automationIdIn(job.subject);
-  const hasEnd = kind === "recovered" || (job.alerts.recovery && !isPast(news));
+  const isEnd = kind === "recovered" || kind === "removed";
+  const hasEnd = isEnd || (job.alerts.recovery && !isPast(news));
   return {
     id: `flip~${job.subject}~${flip.n}`,
     topic,

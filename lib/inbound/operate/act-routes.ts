@@ -40,13 +40,13 @@ const addRunActs = (app: Hono, { inspect, operator, jobs }: ActDeps): void => {
   app.post("/v1/runs/:id/cancel", async (context) => {
     const { reason } = checked(CANCEL_REQUEST, await bodyOf(context));
     const runId = context.req.param("id");
-    await operator.cancel(await inspect.pointed(runId), reason ?? "cancelled by hand");
+    await operator.cancel(await inspect.pointed(runId, { orRemoved: true }), reason ?? "cancelled by hand");
     return answer(context, runId);
   });
   app.post("/v1/runs/:id/dismiss", async (context) => {
     checked(NO_REQUEST, await bodyOf(context));
     const runId = context.req.param("id");
-    await operator.dismiss(await inspect.pointed(runId));
+    await operator.dismiss(await inspect.pointed(runId, { orRemoved: true }));
     return answer(context, runId);
   });
 };

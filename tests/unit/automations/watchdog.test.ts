@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { deleteAutomationOf, editAutomationOf } from "../../../lib/app/automations/automations.ts";
 import { watch } from "../../../lib/app/watchdog/watch.ts";
+import { readAlert } from "../../../lib/core/alerts/outbox.ts";
 import { agendaIn, idsIn, moveLooked, packedPages } from "../../../lib/core/automations/agenda.ts";
 import { AGENDA_KEY, automationKey, CONTROL_KEY, dueRange } from "../../../lib/core/items.ts";
 import { definition } from "../../support/definitions.ts";
@@ -256,7 +257,7 @@ test("one that fails so often in a row pauses itself, and neither its job nor an
   expect(await env.table.get(CONTROL_KEY, { consistent: true })).toBeUndefined();
 });
 
-test("its health ends with it: nobody is reminded of what a deleted one did", async () => {
+test("its health ends with it: what was told of a deleted one is told to be over, once, and nobody is reminded", async () => {
   const env = await deployed();
   await create(env);
   env.handle(() => ({ kind: "threw", permanent: true, error: { name: "Error", message: "no" } }));
@@ -265,7 +266,11 @@ test("its health ends with it: nobody is reminded of what a deleted one did", as
   await watchUntil(env, "2026-12-01T12:20:00Z");
   await deleteAutomationOf(env.deps, { id: "noon" });
   await watchUntil(env, "2026-12-03T12:20:00Z");
-  expect(env.table.items().filter(({ sk }) => sk === "alert")).toHaveLength(1);
+  const told = env.table.items().flatMap((item) => readAlert(item) ?? []);
+  expect(told).toMatchObject([
+    { kind: "failed", automation: "noon" },
+    { kind: "removed", automation: "noon", topic: "notify" },
+  ]);
 });
 
 test("a pass that could not judge its health looks again, and tells", async () => {

@@ -267,6 +267,24 @@ test("the runs of a job that a deploy removed are listed, read since on its last
   });
 });
 
+test("a run of a job that a deploy removed can be cancelled and dismissed, and not retried", async () => {
+  const { ask, runTo, table, clock } = serve();
+  const gone = jobOf({ name: "gone" });
+  await syncDefinitions({ table, clock, jobs: jobList({ jobs: [gone], hash: "before" }, "dev") });
+  await runTo(slotOf("gone", "2026-10-08T10:00:00Z"), "dead");
+  await runTo(slotOf("gone", "2026-10-08T11:00:00Z"), "queued");
+  const cancel = () => ask("/v1/runs/gone~20261008T110000Z/cancel", {});
+  // It may be a job of newer code.
+  expect(await cancel()).toMatchObject({ status: 404, body: { code: "unknown_run" } });
+  await syncDefinitions({ table, clock, jobs: jobList({ jobs: [DAILY], hash: "after" }, "dev") });
+  expect(await ask("/v1/runs/gone~20261008T100000Z/retry", {})).toMatchObject({
+    body: { code: "unknown_run", detail: "the job of gone~20261008T100000Z is not in this deployment" },
+  });
+  expect((await ask("/v1/runs/gone~20261008T100000Z/dismiss", {})).status).toBe(200);
+  expect(await cancel()).toMatchObject({ status: 200, body: { run: { state: "cancelled" } } });
+  expect(await ask("/v1/runs?state=dead&job=gone")).toMatchObject({ body: { runs: [] } });
+});
+
 test("a job's next slots are those after the instant on its own clock", async () => {
   const { ask } = serve();
   expect(await ask("/v1/jobs/daily/next?from=2026-10-08T02:00&count=2")).toMatchObject({

@@ -353,6 +353,14 @@ test("news that nothing will end is an incident of its own in PagerDuty, neither
   ]);
 });
 
+test("a job that is removed has its incident resolved, as by a recovery", async () => {
+  const failed = { ...ofJob, kind: "failed", id: "flip~daily-report~1" } as const;
+  expect(await incidents(failed, { ...ofJob, kind: "removed", id: "flip~daily-report~2" })).toEqual([
+    "trigger belfry/prod/job/daily-report",
+    "resolve belfry/prod/job/daily-report",
+  ]);
+});
+
 test("what is about no job and no alarm is told each time: two outages of the watchdog are two incidents", async () => {
   const back = { topic: "notify", kind: "watchdog-back", atMs: nowMs, reason: "r" } as const;
   const stray = { topic: "notify", kind: "alarm", atMs: nowMs, reason: "r" } as const;

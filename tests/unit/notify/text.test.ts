@@ -23,6 +23,7 @@ test.each<[AlertKind, Partial<Alert>, string]>([
   ["flapping", {}, "[prod] report fails and recovers again and again"],
   ["reminder", {}, "[prod] report is still not well"],
   ["recovered", {}, "[prod] report is well again"],
+  ["removed", {}, "[prod] report is removed, and with it what was wrong"],
 ])("%s %j of a job is titled: %s", (kind, more, title) => {
   expect(titleOf({ kind, job: "report", ...more })).toBe(title);
 });
