@@ -197,6 +197,34 @@ const storeFaults = [
   ...faultsIn("lib/app/watchdog/watch.ts", [
     ["no health is judged", "    ...(await keepHealth(deps, pass)),\n", "", SILENT],
   ]),
+  ...faultsIn("lib/app/definitions.ts", [
+    [
+      "nobody looks at the health of a removed job",
+      "    await lookAt(deps, { subject, slotKey: HEALTH_NOTE }, { atMs: nowMs });\n",
+      "",
+      "the end of a trouble is told",
+    ],
+  ]),
+  ...faultsIn("lib/app/health/close-health.ts", [
+    [
+      "a removed job is told of before older code is gone",
+      "    if (nowMs < fromMs) await noteAt(name, fromMs);\n    else if",
+      "    if",
+      FALSE_ALARM,
+    ],
+    [
+      "the end of a removed job that is stored and not told is left so",
+      "    if (stored.untold.length > 0) await tellAll(deps, job, stored);\n    else if",
+      "    if",
+      SILENT,
+    ],
+    [
+      "what waits for a person is told to be over with its job",
+      '  return runs.some((run) => run["st"] === "parked");',
+      "  return runs.length < 0;",
+      SILENT,
+    ],
+  ]),
   ...faultsIn("lib/app/watchdog/watch-slots.ts", [
     [
       "what is marked as missed is not judged",
