@@ -32,6 +32,8 @@ const PRICED = { currency: "USD", region, asOf } as const;
 const priceNote = `list prices of ${region}, ${asOf}, without the free tier`;
 
 const dollars = (usd: number): string => `$${usd.toFixed(2)}`;
+/** Nobody changes anything for less than a cent. */
+const LEAST_SAVING_USD = 0.01;
 /** A job may cost less than a cent. */
 const fine = (usd: number): string => (usd === 0 || usd >= 1 ? dollars(usd) : `$${usd.toFixed(4)}`);
 
@@ -84,8 +86,10 @@ const printEstimate = (answer: Estimate, handlerMs: number): void => {
       ["together, a month", dollars(usdPerMonth)],
     ]),
   ]);
-  if (savings.length > 0) printLines(["", "cheaper, a month:"]);
-  printLines(pairLines(savings.map(({ kind, of, usdPerMonth: usd }) => [SAVINGS[kind](of), fine(usd)])));
+  // For people; programs get all of them.
+  const worthwhile = savings.filter((saving) => saving.usdPerMonth >= LEAST_SAVING_USD);
+  if (worthwhile.length > 0) printLines(["", "cheaper, a month:"]);
+  printLines(pairLines(worthwhile.map(({ kind, of, usdPerMonth: usd }) => [SAVINGS[kind](of), fine(usd)])));
   const handler = handlerMs === 0 ? "handlers' own time apart" : `handlers take ${durationText(handlerMs)}`;
   note(`${priceNote}; ${handler}; no retries`);
   note(

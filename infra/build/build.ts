@@ -75,26 +75,32 @@ interface Sources {
   /** Relative to the project, sorted; undefined = there is no jobs folder. */
   readonly jobs: readonly string[];
   readonly hasFolder: boolean;
+  /** Code in the folder that is no job file by its name, so that nobody waits for a job that is not there. */
+  readonly misnamed: readonly string[];
   readonly config: string | undefined;
 }
 
 const JOB_FILE = /^(?!.*\.(?:test|d)\.)[^.].*\.(?:ts|js|mjs)$/;
+const MISNAMED_FILE = /^(?!.*\.(?:test|d)\.)[^.].*\.(?:tsx|jsx|mts|cts|cjs)$/;
 
 const findSources = async (projectDir: string): Promise<Sources> => {
   const entries = await readdir(join(projectDir, "jobs"), { withFileTypes: true }).catch(() => undefined);
-  const names = (entries ?? [])
-    .filter((entry) => entry.isFile() && JOB_FILE.test(entry.name))
-    .map(({ name }) => name);
+  const filesLike = (pattern: RegExp): readonly string[] =>
+    (entries ?? [])
+      .filter((entry) => entry.isFile() && pattern.test(entry.name))
+      .map(({ name }) => `jobs/${name}`)
+      .sort();
   const here = await readdir(projectDir).catch(() => []);
   return {
-    jobs: names.sort().map((name) => `jobs/${name}`),
+    jobs: filesLike(JOB_FILE),
+    misnamed: filesLike(MISNAMED_FILE),
     hasFolder: entries !== undefined,
     config: here.find((name) => /^belfry\.config\.(?:ts|js|mjs)$/.test(name)),
   };
 };
 
-const faultOfFolder = ({ jobs, hasFolder }: Sources): BuildFault | undefined => {
-  if (jobs.length > 0) return undefined;
+const faultOfFolder = ({ jobs, misnamed, hasFolder }: Sources): BuildFault | undefined => {
+  if (jobs.length + misnamed.length > 0) return undefined;
   const message = hasFolder ? "the folder has no job file" : "the project has no such folder";
   return {
     file: "jobs",
@@ -102,6 +108,12 @@ const faultOfFolder = ({ jobs, hasFolder }: Sources): BuildFault | undefined => 
     hint: "write one file per job, jobs/<name>.ts, that default-exports defineJob({ ... })",
   };
 };
+
+const faultOfName = (file: string): BuildFault => ({
+  file,
+  message: "a job file ends in .ts, .js or .mjs",
+  hint: "rename it, or move it out of jobs/ if it is no job",
+});
 
 const stemOf = (file: string): string => basename(file).replace(/\.[a-z]+$/, "");
 
@@ -120,7 +132,7 @@ type CheckedSources =
 
 const checkSources = async (
   projectDir: string,
-  { jobs, config }: Sources,
+  { jobs, config, misnamed }: Sources,
   importMs: number,
 ): Promise<CheckedSources> => {
   const files = [...(config === undefined ? [] : [config]), ...jobs];
@@ -135,7 +147,8 @@ const checkSources = async (
       }),
     );
     const findings = await evaluate(modules, importMs);
-    return judge(files, new Map(built.map((file, i) => [file, findings[i]])), faults);
+    const allFaults = [...misnamed.map(faultOfName), ...faults];
+    return judge(files, new Map(built.map((file, i) => [file, findings[i]])), allFaults);
   } finally {
     await rm(temp, { recursive: true, force: true });
   }

@@ -4,11 +4,12 @@ import { pathToFileURL } from "node:url";
 import { isJob, isMarkedMonitor } from "../../lib/core/jobs/authoring.ts";
 import { checkJob } from "../../lib/core/jobs/job-options.ts";
 import { checkConfig } from "../../lib/core/jobs/project-config.ts";
+import { isRecord } from "../../lib/core/json.ts";
 import { errorFacts } from "../../lib/core/json-safe.ts";
 import { checkMonitor } from "../../lib/core/monitors/monitor-options.ts";
 import type { Fault } from "../../lib/core/read-options.ts";
 import { checkInput, isStandardSchema } from "../../lib/core/standard-schema.ts";
-import type { Evaluated, Finding } from "./evaluate.ts";
+import { type Evaluated, type Finding, NEVER_LOADED } from "./evaluate.ts";
 
 /** The descriptor that the parent reads; written at once, so that what a later file does loses nothing. */
 const FINDINGS = 3;
@@ -22,7 +23,10 @@ const jobFinding = async (exported: unknown, stem: string): Promise<Finding> => 
     return faults([
       { message: "the default export was not made by defineJob", hint: "export default defineJob({ ... })" },
     ]);
-  const check = isMarkedMonitor(exported) ? checkMonitor : checkJob;
+  const [by, check] = isMarkedMonitor(exported) ? ["monitor", checkMonitor] : ["defineJob", checkJob];
+  // The type says so; a file in JavaScript does not know.
+  if (!isRecord(exported.options))
+    return faults([{ message: `${by} was given no options`, hint: `export default ${by}({ ... })` }]);
   const checked = check(exported.options, stem);
   const inputFaults = await faultsOfInput(exported.options);
   const all = [...(checked.ok ? [] : checked.faults), ...inputFaults];
@@ -53,6 +57,12 @@ const findingOf = async ({ module, kind, stem }: Evaluated): Promise<Finding> =>
   }
 };
 
-const files: readonly Evaluated[] = JSON.parse(process.argv[2] ?? "[]");
-for (const file of files) writeSync(FINDINGS, `${JSON.stringify(await findingOf(file))}\n`);
-process.exit(0);
+const findAll = async (): Promise<void> => {
+  const files: readonly Evaluated[] = JSON.parse(process.argv[2] ?? "[]");
+  for (const file of files) writeSync(FINDINGS, `${JSON.stringify(await findingOf(file))}\n`);
+  process.exit(0);
+};
+
+// How the process ends if nothing is left to wait for while a file's own top-level await still waits.
+process.exitCode = NEVER_LOADED;
+void findAll();

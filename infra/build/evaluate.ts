@@ -23,6 +23,9 @@ export type Finding =
   | { readonly kind: "config"; readonly config: ProjectConfig }
   | { readonly kind: "faults"; readonly faults: readonly Fault[] };
 
+/** Node's own exit code for a top-level await that nothing settles. */
+export const NEVER_LOADED = 13;
+
 const fault = (message: string, hint: string): Finding => ({ kind: "faults", faults: [{ message, hint }] });
 const AT_IMPORT =
   "a job file is imported by everything that wants to know the job; work belongs into the handler";
@@ -75,9 +78,11 @@ const evaluateInChild = (files: readonly Evaluated[], importMs: number): Promise
     child.on("error", reject);
     child.on("close", (code, signal) => {
       clearTimeout(timer);
-      const how = late
-        ? fault(`importing the file takes longer than ${importMs / 1000} seconds`, AT_IMPORT)
-        : fault(`importing the file ends the process (${signal ?? `exit code ${code}`})`, AT_IMPORT);
-      resolve({ found, how });
+      const ending =
+        code === NEVER_LOADED
+          ? "never ends: it awaits what nothing settles"
+          : `ends the process (${signal ?? `exit code ${code}`})`;
+      const what = late ? `takes longer than ${importMs / 1000} seconds` : ending;
+      resolve({ found, how: fault(`importing the file ${what}`, AT_IMPORT) });
     });
   });

@@ -74,9 +74,11 @@ test("all faults of all files stand in one list, each with file, option and hint
     "jobs/foreign.ts": "export default { handler: () => 1 };",
     "jobs/missing.ts": `import x from "not-installed";\nexport default x;`,
     "jobs/no-handler.ts": job(`description: "none"`),
+    "jobs/no-options.js": `import { defineJob } from "belfry";\nexport default defineJob();`,
     "jobs/options.ts": job(
       `timout: "1 minute", timeout: "20 minutes", except: [], retry: { retrys: 1 }, handler: () => 1`,
     ),
+    "jobs/page.tsx": GOOD,
     "jobs/places.ts": job(`pool: "slwo", stages: ["prd"], handler: () => 1`),
     "jobs/syntax.ts": "export default (",
     "jobs/throws.ts": `\nthrow new Error("no database here");`,
@@ -87,6 +89,7 @@ test("all faults of all files stand in one list, each with file, option and hint
   });
   const answer = await build();
   expect(lines(answer)).toEqual([
+    "jobs/page.tsx: a job file ends in .ts, .js or .mjs (rename it, or move it out of jobs/ if it is no job)",
     expect.stringMatching(/^jobs\/Bad_Name\.ts: name: "Bad_Name" is no name \(/),
     expect.stringMatching(/^jobs\/cron\.ts: schedule: .*61/),
     "jobs/default.ts: there is no default export (export default defineJob({ ... }))",
@@ -94,6 +97,7 @@ test("all faults of all files stand in one list, each with file, option and hint
     "jobs/foreign.ts: the default export was not made by defineJob (export default defineJob({ ... }))",
     'jobs/missing.ts:1:15: Could not resolve "not-installed" (is it installed? npm install not-installed)',
     "jobs/no-handler.ts: handler: the job has no handler (handler: async (ctx) => { ... })",
+    "jobs/no-options.js: defineJob was given no options (export default defineJob({ ... }))",
     'jobs/options.ts: timout: there is no such option (did you mean "timeout"?)',
     expect.stringMatching(/^jobs\/options\.ts: timeout: "20 minutes" is too long; at most 15 minutes \(/),
     "jobs/options.ts: except: this option is not available yet (leave it out)",
@@ -109,11 +113,15 @@ test("all faults of all files stand in one list, each with file, option and hint
 test("a file that hangs at import is a fault, and the files after it are still checked", async () => {
   const { build } = await setup({
     "jobs/a-hangs.ts": "for (;;);",
+    "jobs/a-waits.ts": `await new Promise(() => {});\n${GOOD}`,
     "jobs/b.ts": job(`timeout: "never", handler: () => 1`),
   });
   const faults = lines(await build({ importMs: 2_000 }));
   expect(faults).toEqual([
     expect.stringMatching(/^jobs\/a-hangs\.ts: importing the file takes longer than 2 seconds/),
+    expect.stringMatching(
+      /^jobs\/a-waits\.ts: importing the file never ends: it awaits what nothing settles/,
+    ),
     expect.stringMatching(/^jobs\/b\.ts: timeout: "never" is not a duration/),
   ]);
 });

@@ -35,8 +35,8 @@ const unknownJob = (jobs: JobList, name: string): InvalidInput => {
   return new InvalidInput("unknown_job", `there is no job "${name}"`, { field: "job", hint });
 };
 
-const unknownRun = (message: string): InvalidInput =>
-  new InvalidInput("unknown_run", message, { field: "run" });
+const unknownRun = (message: string, hint?: string): InvalidInput =>
+  new InvalidInput("unknown_run", message, { field: "run", ...(hint === undefined ? {} : { hint }) });
 
 /** Everything that looks and changes nothing. */
 export const makeInspect = (deps: InspectDeps) => {
@@ -66,7 +66,10 @@ export const makeInspect = (deps: InspectDeps) => {
   /** The id may begin with the job's present name, although the run is kept under its oldest. */
   const occurrenceOf = (runId: string): Occurrence => {
     const read = readRunId(runId);
-    if (read === undefined) throw unknownRun(`"${runId}" is no run id`);
+    if (read === undefined) {
+      const hint = 'one is like report~20261008T020000Z; "belfry runs" lists them';
+      throw unknownRun(`"${runId}" is no run id`, hint);
+    }
     return { ...read, subject: jobs.byName(read.subject)?.subject ?? read.subject };
   };
 

@@ -1,8 +1,8 @@
 import { runIdOf, slotKeyOf } from "../../core/identity.ts";
-import { CONTROL_KEY, CURSOR_KEY, definitionKey, runRange } from "../../core/items.ts";
+import { CONTROL_KEY, CURSOR_KEY, definitionKey, RETENTION_MS, runRange } from "../../core/items.ts";
 import type { JobDefinition } from "../../core/jobs/job.ts";
 import type { JobList } from "../../core/jobs/job-list.ts";
-import { shortIsoOf } from "../../core/time.ts";
+import { DAY_MS, shortIsoOf } from "../../core/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Table } from "../../ports/table.ts";
 import { pauseOf, reasonNotToClaim } from "../operate/control.ts";
@@ -41,16 +41,22 @@ const whyUntouched = async ({ table, clock }: WhyDeps, job: JobDefinition, slotM
   return `the slot has passed, and nothing has triggered it so far; ${looked}`;
 };
 
+const GONE = `records are kept for ${RETENTION_MS / DAY_MS} days, so whether it ran can no longer be told`;
+
 /** "Why is there no run?", in one sentence, of a slot of the job that has neither record nor claim. */
 export const whyNoRun = async (deps: WhyDeps, job: JobDefinition, slotMs: number): Promise<string> => {
   const { table, jobs, clock } = deps;
-  const refusal = slotRefusal(job, jobs.scheduleOf(job), { slotMs, nowMs: clock.nowMs() });
-  if (refusal !== undefined)
+  const nowMs = clock.nowMs();
+  const refusal = slotRefusal(job, jobs.scheduleOf(job), { slotMs, nowMs });
+  // One that is only too old to be run still has its record, for as long as records are kept.
+  if (refusal !== undefined && refusal.code !== "slot_too_old")
     return refusal.hint === undefined ? refusal.message : `${refusal.message}; ${refusal.hint}`;
   if (!jobs.firesHere(job)) return `its schedule does not fire in stage ${jobs.stage}`;
   const definition = await table.get(definitionKey(job.subject), { consistent: true });
   const sinceMs = definition?.["sinceMs"];
   if (typeof sinceMs === "number" && slotMs < sinceMs)
     return `its schedule is here since ${shortIsoOf(sinceMs)}, and slots before that are not caught up`;
-  return (await whyInRange(deps, job, slotMs)) ?? whyUntouched(deps, job, slotMs);
+  const inRange = await whyInRange(deps, job, slotMs);
+  if (inRange !== undefined) return inRange;
+  return slotMs < nowMs - RETENTION_MS ? GONE : whyUntouched(deps, job, slotMs);
 };

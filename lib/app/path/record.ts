@@ -260,15 +260,20 @@ export const triesOf = ({ lease, end, endedAtMs }: Ended, error?: string): Value
     startedAtMs: lease.startedAtMs,
     endedAtMs,
     outcome: end.kind,
-    ...(error === undefined ? {} : { error: cut(error, 40) }),
+    ...(error === undefined ? {} : { error: shortened(error, SHORTEST_MESSAGE) }),
   });
 
 const SHORT_MESSAGE = 120;
+/** Of each attempt in the record of its run. */
+const SHORTEST_MESSAGE = 40;
 
 export const shortError = ({ name, message }: ErrorFacts): ShortError => ({
   name: cut(name, 60),
-  message: message.length > SHORT_MESSAGE ? `${cut(message, SHORT_MESSAGE)}...` : message,
+  message: shortened(message, SHORT_MESSAGE),
 });
+
+const shortened = (text: string, length: number): string =>
+  text.length > length ? `${cut(text, length)}...` : text;
 
 /** No half of a character at the end: the table takes none. */
 const cut = (text: string, length: number): string => text.slice(0, length).toWellFormed();

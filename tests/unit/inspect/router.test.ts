@@ -196,6 +196,10 @@ test("a job's slot without a run says why there is none", async () => {
   expect(await show("2026-10-08T02:00")).toContain("nothing has triggered it");
   expect(await show("2026-10-09T02:00")).toContain("has not come yet");
   expect(await show("2026-10-08T03:00")).toContain("nearest slots: 2026-10-07T18:00:00Z");
+  expect(await show("2026-08-20T02:00")).toContain("nothing has triggered it");
+  expect(await show("2026-06-08T02:00")).toBe(
+    "records are kept for 90 days, so whether it ran can no longer be told",
+  );
 });
 
 test("why a slot has no run is told apart: not looked at yet, paused, recorded with others", async () => {

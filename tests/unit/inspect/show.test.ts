@@ -244,7 +244,11 @@ test("an occurrence that was only counted is no run", async () => {
 
 test("text that is no run id is refused as an unknown run", async () => {
   const { inspect } = setup();
-  await expect(inspect.run("report~yesterday")).rejects.toMatchObject({ code: "unknown_run", field: "run" });
+  await expect(inspect.run("report~yesterday")).rejects.toMatchObject({
+    code: "unknown_run",
+    field: "run",
+    hint: expect.stringContaining("belfry runs"),
+  });
 });
 
 test("a renamed job keeps its history: its runs are found under either name", async () => {
