@@ -22,12 +22,15 @@ const healthText = ({ health, healthSince, failuresInARow, paused, muted, timezo
   return muted === null ? told : `${told}, muted until ${localText(muted.until, timezone)}`;
 };
 
+const scheduleText = ({ inWords, monitor }: JobSummary): string =>
+  `${inWords ?? "by hand only"}${monitor === true ? ", pinged from elsewhere" : ""}`;
+
 const rowOf = (job: JobSummary): readonly string[] => {
-  const { name, inWords, timezone, nextSlot, lastRun } = job;
+  const { name, timezone, nextSlot, lastRun } = job;
   return [
     name,
     healthText(job),
-    inWords ?? "by hand only",
+    scheduleText(job),
     timezone,
     nextSlot === null ? "-" : localText(nextSlot, timezone),
     nextSlot ?? "-",

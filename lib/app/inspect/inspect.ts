@@ -3,6 +3,7 @@ import { NAME_PATTERN, type Occurrence, readRunId, slotKeyOf } from "../../core/
 import { definitionKey } from "../../core/items.ts";
 import type { JobDefinition } from "../../core/jobs/job.ts";
 import type { JobList } from "../../core/jobs/job-list.ts";
+import { isMonitor } from "../../core/monitors/monitor.ts";
 import type { RunView } from "../../core/runs/run.ts";
 import type { Clock, Timers } from "../../ports/clock.ts";
 import type { Table } from "../../ports/table.ts";
@@ -37,6 +38,12 @@ const unknownJob = (jobs: JobList, name: string): InvalidInput => {
 
 const unknownRun = (message: string, hint?: string): InvalidInput =>
   new InvalidInput("unknown_run", message, { field: "run", ...(hint === undefined ? {} : { hint }) });
+
+/** Nobody here runs a monitor. */
+const whatStarts = (job: JobDefinition | undefined): string | undefined =>
+  job !== undefined && isMonitor(job)
+    ? `it is a monitor and has not pinged: "belfry heartbeat ${job.name} --url" prints where it pings`
+    : undefined;
 
 /** Everything that looks and changes nothing. */
 export const makeInspect = (deps: InspectDeps) => {
@@ -107,7 +114,7 @@ export const makeInspect = (deps: InspectDeps) => {
       const occurrence = newest === undefined ? undefined : readRunId(newest.runId);
       // Once more by its key: the list leaves out what lies beside the record.
       const run = occurrence === undefined ? undefined : await readRun(occurrence);
-      if (run === undefined) throw unknownRun(`${name} has no run yet`);
+      if (run === undefined) throw unknownRun(`${name} has no run yet`, whatStarts(jobs.bySubject(subject)));
       return run;
     },
 

@@ -4,6 +4,7 @@ import { type Occurrence, slotKeyOf } from "../../core/identity.ts";
 import { CONTROL_KEY, definitionKey, HEALTH_RANGE, runKey, runRange } from "../../core/items.ts";
 import type { JobDefinition, Overlap } from "../../core/jobs/job.ts";
 import type { JobList } from "../../core/jobs/job-list.ts";
+import { isMonitor } from "../../core/monitors/monitor.ts";
 import { isTerminal, type RunState, type RunView } from "../../core/runs/run.ts";
 import { shortIsoOf } from "../../core/time.ts";
 import type { Item, Key } from "../../core/write.ts";
@@ -18,6 +19,8 @@ export interface JobSummary extends HealthView {
   readonly name: string;
   readonly description?: string;
   readonly owner?: string;
+  /** It runs elsewhere, and pings. */
+  readonly monitor?: true;
   /** The expressions; none = by hand only. */
   readonly schedules: readonly string[];
   /** The schedule in words, without the zone; null = by hand only. */
@@ -151,6 +154,7 @@ const summaryOf = (
     name: job.name,
     ...(job.description === undefined ? {} : { description: job.description }),
     ...(job.owner === undefined ? {} : { owner: job.owner }),
+    ...(isMonitor(job) ? { monitor: true } : {}),
     schedules: job.schedules,
     inWords: schedule?.describe("en") ?? null,
     timezone: job.timezone,

@@ -21,6 +21,7 @@ test("a job that runs elsewhere tells its start and its exit code by the command
   await dev.line(/backup\s+runs elsewhere; its pings: http:/);
   const belfry = (...args: readonly string[]) => cli(args, { cwd: project, data: `${project}/.belfry` });
 
+  expect((await belfry("list")).stdout).toMatch(/backup .*, pinged from elsewhere /);
   const started = await belfry("heartbeat", "backup", "start", "--json");
   expect(started).toMatchObject({ code: 0 });
   const { run } = JSON.parse(started.stdout) as { readonly run: { readonly runId: string } };

@@ -56,6 +56,19 @@ test("a job that runs by hand only, or fires in other stages, has no next slot",
   ]);
 });
 
+test("a monitor is known from a job of ours, and says where it pings while it has not", async () => {
+  const { inspect } = setup([
+    jobOf({ name: "backup", monitor: { endWithinMs: 3_600_000 } }),
+    jobOf({ name: "report" }),
+  ]);
+  const [backup, report] = await inspect.listJobs();
+  expect(backup).toMatchObject({ name: "backup", monitor: true });
+  expect(report).not.toHaveProperty("monitor");
+  const hint = expect.stringContaining('"belfry heartbeat backup --url"');
+  await expect(inspect.lastRun("backup")).rejects.toMatchObject({ code: "unknown_run", hint });
+  await expect(inspect.lastRun("report")).rejects.not.toHaveProperty("hint", expect.any(String));
+});
+
 test("the outcome of the newest run that ended decides between up and failing", async () => {
   const { runTo, inspect } = setup();
   await runTo(slotOf("report", "2026-10-08T10:00:00Z"), "succeeded");
