@@ -217,7 +217,7 @@ export const checkJob = (given: unknown, fallbackName: string): Checked<JobDefin
     place.inner("handler").fault("the job has no handler", "handler: async (ctx) => { ... }");
   const jobName = read.name ?? name(fallbackName, place.inner("name"));
   const timing = timingOf(read, place);
-  const misfireFor = misfireOf(read, timing.schedules, place.inner("misfire.within"));
+  const misfireFor = misfireOf(read, timing.schedules, place.inner("misfire"));
   const retryFor = retryOf(read, timing.schedules, place.inner("retry"));
   const alertsFor = alertsOf(read.alerts ?? {}, place.inner("alerts"));
   const shardsFor = shardsOf(read, place);
@@ -314,23 +314,10 @@ const misfireOf = (read: Options, schedules: readonly Schedule[], place: Place):
   const { policy = "latest", max = policy === "all" ? ALL_MAX : 1, withinMs } = read.misfire ?? {};
   const deadlineMs = read.startDeadline ?? DEFAULTS.startDeadlineMs;
   if (withinMs !== undefined && withinMs > deadlineMs)
-    place.fault(
-      "it is longer than startDeadline, so the oldest runs would expire",
-      "raise startDeadline too",
-    );
-  if (withinMs !== undefined && withinMs < AWS_TIMINGS.firstLookMs)
-    place.fault(
-      `a slot that nothing dispatched is found ${durationText(AWS_TIMINGS.firstLookMs)} after it at the earliest, so none would run`,
-      "raise it, or write misfire: 'skip'",
-    );
-  else if (withinMs !== undefined && catchesUpSeveral({ policy, max })) {
-    const gapMs = shortestGapMs(schedules);
-    if (withinMs < gapMs && gapMs < Number.POSITIVE_INFINITY)
-      place.fault(
-        `it is shorter than the ${durationText(gapMs)} between two slots, so there would never be more than one to run`,
-        `raise it to several times ${durationText(gapMs)}, or write policy: 'latest' without max`,
-      );
-  }
+    place
+      .inner("within")
+      .fault("it is longer than startDeadline, so the oldest runs would expire", "raise startDeadline too");
+  checkReach({ policy, max, ...defined({ withinMs }) }, shortestGapMs(schedules), place);
   // `all` within one period would be `latest`; it reaches as far back as a run may start at all.
   const reachMs = withinMs ?? (policy === "all" ? deadlineMs : undefined);
   return {
@@ -338,6 +325,34 @@ const misfireOf = (read: Options, schedules: readonly Schedule[], place: Place):
     max,
     ...(reachMs !== undefined && { withinMs: reachMs }),
   };
+};
+
+/** A policy of several slots, which reaches only so far back that there is never more than one, is not what was meant. */
+const checkReach = ({ policy, max, withinMs }: Misfire, gapMs: number, place: Place): void => {
+  const isSeveral = catchesUpSeveral({ policy, max }) && gapMs < Number.POSITIVE_INFINITY;
+  const { firstLookMs } = AWS_TIMINGS;
+  if (withinMs === undefined) {
+    if (isSeveral && policy === "latest")
+      place
+        .inner("max")
+        .fault(
+          "without within, only the last slot of an outage is caught up",
+          "set within too, or leave max out",
+        );
+  } else if (withinMs < firstLookMs)
+    place
+      .inner("within")
+      .fault(
+        `a slot that nothing dispatched is found ${durationText(firstLookMs)} after it at the earliest, so none would run`,
+        "raise it, or write misfire: 'skip'",
+      );
+  else if (isSeveral && withinMs < gapMs)
+    place
+      .inner("within")
+      .fault(
+        `it is shorter than the ${durationText(gapMs)} between two slots, so there would never be more than one to run`,
+        `raise it to several times ${durationText(gapMs)}, or write policy: 'latest' without max`,
+      );
 };
 
 const retryOf = (read: Options, schedules: readonly Schedule[], place: Place): Retry => {

@@ -285,6 +285,11 @@ test.each<[string, object, string]>([
     "misfire.within: it is shorter than the 12 hours between two slots",
   ],
   [
+    "misfire of several within one period",
+    { schedule: "0 * * * *", misfire: { policy: "latest", max: 3 } },
+    "misfire.max: without within, only the last slot of an outage is caught up (set within too, or leave max out)",
+  ],
+  [
     "misfire within less than it takes to find a slot",
     { schedule: "* * * * *", misfire: { policy: "all", within: "119 seconds" } },
     "misfire.within: a slot that nothing dispatched is found 2 minutes after it at the earliest",
