@@ -1,3 +1,4 @@
+import { InvalidInput } from "./errors.ts";
 import type { Json } from "./json.ts";
 
 /** Deeper values are cut off: no person reads them, and recursion must end before the stack does. */
@@ -77,7 +78,10 @@ const MESSAGE_BYTES = 4 * 1024;
 const STACK_BYTES = 16 * 1024;
 const CAUSES = 5;
 
-/** Name, message and stack of anything that was thrown, each bounded; causes stand below the stack. Never throws. */
+/**
+ * Name, message and stack of anything that was thrown, each bounded; causes stand below the stack. What to write instead
+ * is part of the message, since nothing else of an error is kept. Never throws.
+ */
 export const errorFacts = (
   thrown: unknown,
 ): { readonly name: string; readonly message: string; readonly stack?: string } => {
@@ -87,10 +91,13 @@ export const errorFacts = (
   const isError = typeof thrown === "object" && thrown !== null && (message ?? stack) !== undefined;
   return {
     name: trimmed(isError ? (name ?? "Error") : "NonError", NAME_BYTES),
-    message: trimmed((isError ? message : undefined) ?? described(thrown), MESSAGE_BYTES),
+    message: trimmed((isError ? message : undefined) ?? described(thrown), MESSAGE_BYTES) + hintOf(thrown),
     ...(stack !== undefined && { stack: trimmed(stack, STACK_BYTES) }),
   };
 };
+
+const hintOf = (thrown: unknown): string =>
+  thrown instanceof InvalidInput && thrown.hint !== undefined ? ` (${thrown.hint})` : "";
 
 const textOf = (value: unknown, key: string): string | undefined => {
   const found = guarded(

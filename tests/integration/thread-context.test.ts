@@ -63,11 +63,15 @@ describe.each(["thread", "process"] as const)("in a %s", (isolation) => {
     expect(states).toEqual([{ row: 1 }, [2]]);
   });
 
-  test("a checkpoint over its limit fails the attempt and says by how much", async () => {
+  test("a checkpoint over its limit fails the attempt and says by how much, and what to save instead", async () => {
     const { run, states } = await setup();
     expect(await run("saves-and-loads", "x".repeat(40_000))).toMatchObject({
       kind: "threw",
-      error: { name: "InvalidInput", message: "the checkpoint has 40002 bytes of JSON; at most 32768 fit" },
+      error: {
+        name: "InvalidInput",
+        message:
+          "the checkpoint has 40002 bytes of JSON; at most 32768 fit (save where the work stands, and leave the data where it is)",
+      },
     });
     expect(states).toEqual([]);
   });
@@ -124,7 +128,7 @@ describe.each(["thread", "process"] as const)("in a %s", (isolation) => {
 
   test.each([
     ["a key whose function runs", "once-inside-itself", null, 'once("a") is running already'],
-    ["an empty key", "once-with", { key: "" }, "once: the key is empty"],
+    ["an empty key", "once-with", { key: "" }, "once: the key is empty (name the effect, "],
     ["a key over 100 characters", "once-with", { key: "k".repeat(101) }, "once: the key has 101 characters"],
     ["no function", "once-without-function", null, 'once("a"): the second argument is no function'],
     [

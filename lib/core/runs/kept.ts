@@ -20,7 +20,8 @@ const jsonText = (value: unknown, what: string): string | undefined => {
     return JSON.stringify(value);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message.split("\n")[0] : String(cause);
-    throw new InvalidInput("not_json", `${what} is nothing that JSON can carry: ${why}`, {}, { cause });
+    const hint = "give texts, numbers, lists and plain objects";
+    throw new InvalidInput("not_json", `${what} is nothing that JSON can carry: ${why}`, { hint }, { cause });
   }
 };
 
@@ -50,13 +51,14 @@ export const checkpointOf = (state: unknown): Json => {
 
 /** @throws InvalidInput `bad_key` unless the key is a text of 1 to 100 characters */
 export const checkEffectKey = (key: unknown): void => {
-  if (typeof key !== "string") throw new InvalidInput("bad_key", "once: the key must be a text");
-  if (key === "") throw new InvalidInput("bad_key", "once: the key is empty");
+  const refuse = (message: string): InvalidInput =>
+    new InvalidInput("bad_key", message, {
+      hint: "name the effect, by the same name in each attempt: the id of what it is about, for example",
+    });
+  if (typeof key !== "string") throw refuse("once: the key must be a text");
+  if (key === "") throw refuse("once: the key is empty");
   if (key.length > EFFECT_KEY_LENGTH) {
-    throw new InvalidInput(
-      "bad_key",
-      `once: the key has ${key.length} characters; at most ${EFFECT_KEY_LENGTH} fit`,
-    );
+    throw refuse(`once: the key has ${key.length} characters; at most ${EFFECT_KEY_LENGTH} fit`);
   }
 };
 

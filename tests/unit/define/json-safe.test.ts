@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { InvalidInput } from "../../../lib/core/errors.ts";
 import { boundedJson, errorFacts, toJson, trimmed } from "../../../lib/core/json-safe.ts";
 
 test("what JSON can carry comes through unchanged", () => {
@@ -69,4 +70,10 @@ test("anything that is thrown has a name and a message", () => {
       expect(typeof message).toBe("string");
     }),
   );
+});
+
+test("what to write instead is told with the error that says what is wrong", () => {
+  const { message } = errorFacts(new InvalidInput("bad", "the list is empty", { hint: "leave it out" }));
+  expect(message).toBe("the list is empty (leave it out)");
+  expect(errorFacts(new InvalidInput("bad", "the list is empty")).message).toBe("the list is empty");
 });
