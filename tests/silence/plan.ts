@@ -17,8 +17,15 @@ export interface Silence {
   readonly slotMs: number;
   /** From then on it works again. */
   readonly untilMs: number;
-  readonly place: "any" | "beside a clock change" | "in a pause" | "after a pause";
+  readonly place: Place;
 }
+
+/** `in a misfire window`: nothing strikes, and the watchdog makes up for the slot; the run that it sends is then silent. */
+export type Place = "any" | "beside a clock change" | "in a pause" | "after a pause" | "in a misfire window";
+
+/** The watchdog makes up for the slot, and nothing else is wrong with it. */
+export const isMadeGood = ({ kind, place }: Silence): boolean =>
+  kind === "not-struck" && place === "in a misfire window";
 
 export interface Pause {
   readonly fromMs: number;
@@ -36,9 +43,14 @@ export interface JobPlan {
 const APART_MS = 8 * HOUR_MS;
 /** Of each job, apart from those that clock changes and pauses draw. */
 const DRAWN_AT_ANY_TIME = 24;
+/** Of each job that is caught up. */
+const DRAWN_IN_A_MISFIRE_WINDOW = 8;
 
-const kindFor = ({ misfire }: JobDefinition, random: SeededRandom): SilenceKind => {
-  const possible = SILENCE_KINDS.filter((kind) => kind !== "not-struck" || misfire.policy === "skip");
+const isCaughtUp = ({ misfire }: JobDefinition): boolean => misfire.policy !== "skip";
+
+const kindFor = (job: JobDefinition, place: Place, random: SeededRandom): SilenceKind => {
+  const mayNotStrike = !isCaughtUp(job) || place === "in a misfire window";
+  const possible = SILENCE_KINDS.filter((kind) => kind !== "not-struck" || mayNotStrike);
   return possible[random.whole(0, possible.length - 1)] ?? "lost";
 };
 
@@ -58,7 +70,7 @@ const pausesOf = (slots: readonly number[], random: SeededRandom): readonly Paus
 const isIn = (pauses: readonly Pause[], slotMs: number): boolean =>
   pauses.some(({ fromMs, untilMs }) => fromMs < slotMs && slotMs < untilMs);
 
-/** Draws where a job is silent: at any slot, beside each clock change, in each pause and right after it. */
+/** Draws where a job is silent: at any slot, beside each clock change, in each pause and right after it, while it is caught up. */
 export const planFor = (
   job: JobDefinition,
   { fromMs, untilMs }: { readonly fromMs: number; readonly untilMs: number },
@@ -69,7 +81,7 @@ export const planFor = (
   const slots = [...schedule.slots(fromMs, untilMs)];
   const pauses = pausesOf(slots, random);
   const silences = new Map<number, Silence>();
-  const draw = (slotMs: number | undefined, place: Silence["place"]): void => {
+  const draw = (slotMs: number | undefined, wanted: Place): void => {
     const index = slotMs === undefined ? -1 : slots.indexOf(slotMs);
     // What ends with the next success needs one before the end.
     if (slotMs === undefined || index < 1 || index > slots.length - 4) return;
@@ -88,12 +100,8 @@ export const planFor = (
     )
       return;
     const lastsMs = random.whole(job.graceMs / MINUTE_MS + 4, 50) * MINUTE_MS;
-    silences.set(slotMs, {
-      kind: kindFor(job, random),
-      slotMs,
-      untilMs: slotMs + lastsMs,
-      place: isIn(pauses, slotMs) ? "in a pause" : place,
-    });
+    const place = isIn(pauses, slotMs) ? "in a pause" : wanted;
+    silences.set(slotMs, { kind: kindFor(job, place, random), slotMs, untilMs: slotMs + lastsMs, place });
   };
   for (const { atMs } of parseZone(job.timezone).transitionsIn(fromMs, untilMs)) {
     draw(random.chance(0.5) ? schedule.next(atMs - 1) : schedule.previous(atMs), "beside a clock change");
@@ -105,6 +113,9 @@ export const planFor = (
   for (let n = 0; n < DRAWN_AT_ANY_TIME; n++) {
     const slotMs = slots[random.whole(0, slots.length - 1)];
     draw(slotMs, "any");
+  }
+  for (let n = 0; isCaughtUp(job) && n < DRAWN_IN_A_MISFIRE_WINDOW; n++) {
+    draw(slots[random.whole(0, slots.length - 1)], "in a misfire window");
   }
   return { job, silences, pauses };
 };

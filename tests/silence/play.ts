@@ -32,13 +32,14 @@ export const playZone = async (wanted: ZoneWanted): Promise<ZonePlayed> => {
     .map((plan) => (silent ? plan : { ...plan, silences: new Map() }));
   const world = makeWorld({ plans, fromMs, untilMs, random, everyPass });
   await world.play();
-  const verdicts = plans.map((plan) => judgePlan(plan, world.alerts));
+  const verdicts = plans.map((plan) => judgePlan(plan, world.alerts, world.hasSucceeded));
   const sum = (of: (verdict: Verdict) => number) => verdicts.reduce((total, one) => total + of(one), 0);
   const others = world.alerts.filter(({ job }) => job === undefined);
   return {
     silences: sum(({ silences }) => silences),
     told: sum(({ told }) => told),
     inPause: sum(({ inPause }) => inPause),
+    madeGood: sum(({ madeGood }) => madeGood),
     longestMs: Math.max(...verdicts.map(({ longestMs }) => longestMs)),
     wrong: [
       ...verdicts.flatMap(({ wrong }) => wrong),

@@ -18,7 +18,17 @@ const { values } = parseArgs({
 
 const [days, seed] = [Number(values.days), Number(values.seed)];
 const startedMs = performance.now();
-const totals = { zones: 0, days, seed, silences: 0, told: 0, inPause: 0, longestAfterGraceS: 0, passes: 0 };
+const totals = {
+  zones: 0,
+  days,
+  seed,
+  silences: 0,
+  told: 0,
+  inPause: 0,
+  madeGood: 0,
+  longestAfterGraceS: 0,
+  passes: 0,
+};
 const wrong: string[] = [];
 
 for (const zone of ZONES.slice(0, Number(values.zones))) {
@@ -27,6 +37,7 @@ for (const zone of ZONES.slice(0, Number(values.zones))) {
   totals.silences += played.silences;
   totals.told += played.told;
   totals.inPause += played.inPause;
+  totals.madeGood += played.madeGood;
   totals.passes += played.passes;
   totals.longestAfterGraceS = Math.max(totals.longestAfterGraceS, played.longestMs / 1_000);
   wrong.push(...played.wrong);

@@ -7,7 +7,7 @@ import { watch } from "../../lib/app/watchdog/watch.ts";
 import type { Alert } from "../../lib/core/alerts/alert.ts";
 import { readAlert } from "../../lib/core/alerts/outbox.ts";
 import { slotKeyOf, slotMsOf } from "../../lib/core/identity.ts";
-import { CURSOR_KEY } from "../../lib/core/items.ts";
+import { CURSOR_KEY, runKey } from "../../lib/core/items.ts";
 import type { JobDefinition } from "../../lib/core/jobs/job.ts";
 import { jobList } from "../../lib/core/jobs/job-list.ts";
 import type { RunMessage } from "../../lib/core/runs/message.ts";
@@ -46,6 +46,7 @@ export const makeWorld = ({ plans, fromMs, untilMs, random, everyPass = false }:
   const acts = agenda();
   const noted: number[] = [];
   const unlooked: number[] = [];
+  const succeeded = new Set<string>();
   const alerts: Alert[] = [];
   const held: RunMessage[] = [];
   const passes = { made: 0, failed: 0 };
@@ -59,6 +60,8 @@ export const makeWorld = ({ plans, fromMs, untilMs, random, everyPass = false }:
     write: async (write) => {
       const answer = await stored.write(write);
       if (write.key.pk.startsWith("O#")) noted.push(Number(readInstant(write.key.sk.slice(0, 24))));
+      if (answer.written && answer.item["st"] === "succeeded")
+        succeeded.add(`${write.key.pk}/${write.key.sk}`);
       const alert = answer.written && write.key.pk.startsWith("A#") ? readAlert(answer.item) : undefined;
       if (alert !== undefined) alerts.push(alert);
       return answer;
@@ -115,6 +118,8 @@ export const makeWorld = ({ plans, fromMs, untilMs, random, everyPass = false }:
       await work({ ...deps, attempts }, message);
     } else if (silence.kind === "not-started") acts.at(silence.untilMs, () => take(message));
     else if (silence.kind === "vanished") await startAndVanish(message, job);
+    // A slot that nothing struck, and that the watchdog has made up for.
+    else if (silence.kind === "not-struck") await work({ ...deps, attempts }, message);
     // `lost`: nobody ever sees it.
   };
 
@@ -124,7 +129,8 @@ export const makeWorld = ({ plans, fromMs, untilMs, random, everyPass = false }:
 
   const strike = async (job: JobDefinition, slotMs: number): Promise<void> => {
     unlooked.push(slotMs);
-    if (silenceOf({ subject: job.subject, slotKey: slotKeyOf(slotMs) })?.kind === "not-struck") return;
+    const silence = silenceOf({ subject: job.subject, slotKey: slotKeyOf(slotMs) });
+    if (silence?.kind === "not-struck" || silence?.place === "in a misfire window") return;
     const event = { ...schedulerInput([job.subject]), scheduledTime: shortIsoOf(slotMs) };
     await dispatch(deps, event, `request-${++tokens}`);
   };
@@ -198,6 +204,10 @@ export const makeWorld = ({ plans, fromMs, untilMs, random, everyPass = false }:
     alerts,
     passes,
     stored,
+    hasSucceeded: ({ subject }: JobDefinition, slotMs: number): boolean => {
+      const { pk, sk } = runKey({ subject, slotKey: slotKeyOf(slotMs) });
+      return succeeded.has(`${pk}/${sk}`);
+    },
     play: async (): Promise<void> => {
       prepare();
       await pass();
