@@ -123,6 +123,22 @@ const badLines = (deployment: Deployment, manifest: Manifest): Widget => {
   };
 };
 
+/** A widget takes so many alarms. */
+const MOST_ALARMS = 100;
+
+const ofAlarms = (deployment: Deployment, manifest: Manifest): readonly Widget[] => {
+  const arns = alarmsOf(manifest).map(
+    ({ key }) =>
+      `arn:${placeholder("AWS::Partition")}:cloudwatch:${REGION}:${placeholder("AWS::AccountId")}:alarm:${alarmName(deployment, key)}`,
+  );
+  return Array.from({ length: Math.ceil(arns.length / MOST_ALARMS) }, (_, i) => ({
+    type: "alarm",
+    width: 24,
+    height: ROW,
+    properties: { title: "Alarms", alarms: arns.slice(i * MOST_ALARMS, (i + 1) * MOST_ALARMS) },
+  }));
+};
+
 /** Side by side as far as they fit, then below. */
 const placed = (widgets: readonly Widget[]): readonly object[] => {
   let [x, y] = [0, 0];
@@ -140,15 +156,8 @@ const placed = (widgets: readonly Widget[]): readonly object[] => {
 /** One page with all that is watched, of the same list as the alarms. */
 export const dashboardResources = (deployment: Deployment, manifest: Manifest): Resources => {
   const pools = Object.keys(manifest.pools);
-  const alarm = (key: string): string =>
-    `arn:${placeholder("AWS::Partition")}:cloudwatch:${REGION}:${placeholder("AWS::AccountId")}:alarm:${alarmName(deployment, key)}`;
   const widgets: readonly Widget[] = [
-    {
-      type: "alarm",
-      width: 24,
-      height: ROW,
-      properties: { title: "Alarms", alarms: alarmsOf(manifest).map(({ key }) => alarm(key)) },
-    },
+    ...ofAlarms(deployment, manifest),
     graph(
       deployment,
       "Runs by how they ended",

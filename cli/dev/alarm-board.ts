@@ -19,7 +19,7 @@ export const measurement = (measured: Measured, atMs: number, value = 1): Measur
   value,
 });
 
-export interface AlarmChange {
+export interface StateChange {
   readonly alarm: AlarmDefinition;
   readonly from: AlarmState | undefined;
   readonly to: AlarmState;
@@ -61,9 +61,9 @@ export class AlarmBoard {
   }
 
   /** Judges every alarm; answers those whose state is another now. */
-  judge(nowMs: number): readonly AlarmChange[] {
+  judge(nowMs: number): readonly StateChange[] {
     this.#forget(nowMs);
-    return this.#alarms.flatMap((alarm): AlarmChange[] => {
+    return this.#alarms.flatMap((alarm): StateChange[] => {
       if (this.#isWarmingUp(alarm, nowMs)) return [];
       const to = stateOf(alarm, (each) => this.#points.get(metricId(each)) ?? [], {
         nowMs,

@@ -3,7 +3,7 @@ import { alarmName } from "../../lib/core/alarms/alarm.ts";
 import type { AlarmState } from "../../lib/core/alarms/alarm-state.ts";
 import { ruleText } from "../../lib/core/alarms/alarm-text.ts";
 import { isoOf } from "../../lib/core/time.ts";
-import type { AlarmChange } from "./alarm-board.ts";
+import type { StateChange } from "./alarm-board.ts";
 import { ACCOUNT_ID, REGION, SERVICE, STAGE } from "./resources.ts";
 
 const STATES: { readonly [state in AlarmState]: string } = { ok: "OK", alarm: "ALARM" };
@@ -11,10 +11,10 @@ const STATES: { readonly [state in AlarmState]: string } = { ok: "OK", alarm: "A
 /** `2026-10-08T02:06:00.250+0000`, as CloudWatch writes it. */
 const timeText = (atMs: number): string => isoOf(atMs).replace("Z", "+0000");
 
-const reasonOf = ({ alarm, to }: AlarmChange): string =>
+const reasonOf = ({ alarm, to }: StateChange): string =>
   `${to === "alarm" ? "" : "no longer "}${ruleText(alarm)}`;
 
-const messageOf = (change: AlarmChange): object => {
+const messageOf = (change: StateChange): object => {
   const { alarm, from, to, atMs } = change;
   const name = alarmName({ service: SERVICE, stage: STAGE }, alarm.key);
   return {
@@ -31,7 +31,7 @@ const messageOf = (change: AlarmChange): object => {
 };
 
 /** The change as a deployment's topic puts it into the notifier's queue: CloudWatch's message in one of SNS. */
-export const alarmMessage = (change: AlarmChange): string =>
+export const alarmMessage = (change: StateChange): string =>
   JSON.stringify({
     Type: "Notification",
     MessageId: randomUUID(),

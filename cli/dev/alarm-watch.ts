@@ -3,7 +3,7 @@ import { alarmsOf } from "../../lib/core/alarms/alarms.ts";
 import type { Manifest } from "../../lib/core/jobs/job.ts";
 import { SECOND_MS } from "../../lib/core/time.ts";
 import type { Clock, Timers } from "../../lib/ports/clock.ts";
-import { AlarmBoard, type AlarmChange, type Measurement } from "./alarm-board.ts";
+import { AlarmBoard, type Measurement, type StateChange } from "./alarm-board.ts";
 import { measurementsIn } from "./emf-measurements.ts";
 
 export interface AlarmWatchOptions {
@@ -13,7 +13,7 @@ export interface AlarmWatchOptions {
   /** One line for people. */
   readonly say: (line: string) => void;
   /** What rings now, and what has changed since the last call; once a minute. */
-  readonly tell: (ringing: readonly RingingAlarm[], changes: readonly AlarmChange[]) => void;
+  readonly tell: (ringing: readonly RingingAlarm[], changes: readonly StateChange[]) => void;
 }
 
 export interface AlarmWatch {
@@ -24,7 +24,7 @@ export interface AlarmWatch {
   stop(): void;
 }
 
-const lineOf = ({ alarm, to }: AlarmChange): string =>
+const lineOf = ({ alarm, to }: StateChange): string =>
   to === "alarm" ? `alarm ${alarm.key} rings: ${alarm.meaning}` : `alarm ${alarm.key} is over`;
 
 /** A wait that took so many times as long was no wait: the machine was asleep. */

@@ -115,17 +115,17 @@ export const deliveriesIn = (item: Item): readonly (readonly [channel: string, d
 export const isSettled = (delivery: Delivery | undefined): boolean =>
   delivery?.toldAtMs !== undefined || delivery?.gaveUpAtMs !== undefined;
 
-/** One channel's part in one alert. */
-export interface Errand {
+/** Which alert, and to which channel. */
+export interface DeliveryKey {
   readonly id: string;
   readonly channel: string;
 }
 
-const part = ({ channel }: Errand, name: string): Path => [deliveryAttribute(channel), name];
+const part = ({ channel }: DeliveryKey, name: string): Path => [deliveryAttribute(channel), name];
 
-const unsettled = (errand: Errand) => [absent(part(errand, "toldAtMs")), absent(part(errand, "gaveUpAtMs"))];
+const unsettled = (of: DeliveryKey) => [absent(part(of, "toldAtMs")), absent(part(of, "gaveUpAtMs"))];
 
-export interface DeliveryClaim extends Errand {
+export interface DeliveryClaim extends DeliveryKey {
   readonly owner: string;
   readonly attempts: number;
   readonly nowMs: number;
@@ -157,13 +157,13 @@ export const isClaimedBy = (
 };
 
 /** The channel has taken it. Holds whoever claims by now: what is told is told. */
-export const markTold = (errand: Errand, nowMs: number): Write => ({
-  key: alertKey(errand.id),
-  condition: exists(deliveryAttribute(errand.channel)),
-  changes: [set(part(errand, "toldAtMs"), nowMs), remove(part(errand, "error"))],
+export const markTold = (of: DeliveryKey, nowMs: number): Write => ({
+  key: alertKey(of.id),
+  condition: exists(deliveryAttribute(of.channel)),
+  changes: [set(part(of, "toldAtMs"), nowMs), remove(part(of, "error"))],
 });
 
-export interface FailedDelivery extends Errand {
+export interface FailedDelivery extends DeliveryKey {
   readonly owner: string;
   readonly error: string;
   readonly nextAtMs: number;
@@ -183,16 +183,16 @@ export const markFailed = (failed: FailedDelivery): Write => ({
 
 /** The channel will not hear of it any more. Refused where somebody is trying at this moment. */
 export const giveUp = (
-  errand: Errand,
+  of: DeliveryKey,
   { attempts, error }: Pick<Delivery, "attempts" | "error">,
   nowMs: number,
 ): Write => {
-  const attribute = deliveryAttribute(errand.channel);
+  const attribute = deliveryAttribute(of.channel);
   return {
-    key: alertKey(errand.id),
+    key: alertKey(of.id),
     condition: all(
       exists("v"),
-      any(absent(attribute), all(atMost(part(errand, "nextAtMs"), nowMs), ...unsettled(errand))),
+      any(absent(attribute), all(atMost(part(of, "nextAtMs"), nowMs), ...unsettled(of))),
     ),
     changes: [
       set(attribute, {

@@ -284,6 +284,17 @@ test("the dashboard shows every alarm, and graphs of what exists only", () => {
   for (const log of logs) expect(functions).toContain(log);
 });
 
+test("a widget of the dashboard shows at most a hundred alarms, which is as many as CloudWatch takes", () => {
+  const jobs = Array.from({ length: 40 }, (_, n) => definition({ name: `own-${n}`, ownAlarms: true }));
+  const { widgets } = dashboardOf(stackOf(jobs));
+  const shown = widgets.flatMap(({ properties }) =>
+    properties.alarms === undefined ? [] : [properties.alarms],
+  );
+  const keys = alarmsOf(manifestOf(jobs)).map(({ key }) => `notes-prod-${key}`);
+  expect(shown.flat().map((arn) => arn.split(":alarm:")[1])).toEqual(keys);
+  expect(shown.map(({ length }) => length)).toEqual([100, keys.length - 100]);
+});
+
 test("no two widgets of the dashboard lie on one another, and none leaves the page", () => {
   const taken = new Set<string>();
   for (const { x, y, width, height } of dashboardOf(stackOf([daily])).widgets) {
