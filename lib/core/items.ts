@@ -33,7 +33,7 @@ import type { Key } from "./write.ts";
  * Index `bad` (sparse): `badMonth` / `badKey`, only on runs that ended otherwise than `succeeded` or `skipped`, or
  * are parked; and on alerts: month `A#waiting` while a channel does not have it, then `A#<month>`.
  *
- * RUN: `v st ep fence own leaseUntilMs attempts crashes nextAttemptAtMs cancelAtMs claimedAtMs reopenedAtMs
+ * RUN: `v st ep fence own leaseUntilMs attempts crashes nextAttemptAtMs cancelAtMs cancelWhy claimedAtMs reopenedAtMs
  * nudgedAtMs nudgedBy nudges startedAtMs attemptAtMs endedAtMs dismissedAtMs trigger reason blockedBy input sideInput
  * result sideResult error sideError tries dup staleResults snoozes cont contAtMs progress series rangeCount rangeFromMs
  * badMonth badKey expiresAtS`. `tries`: the last attempts, each `{n, set?, piece?, startMs, tookMs, outcome, error?}`.

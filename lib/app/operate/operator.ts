@@ -146,7 +146,7 @@ const cancelAsSeen = async (
 ): Promise<CancelOutcome | MovedOn> => {
   const nowMs = deps.clock.nowMs();
   if (run?.["st"] === "running") {
-    const asked = await deps.table.write(askToStop(occurrence, epoch, nowMs));
+    const asked = await deps.table.write(askToStop(occurrence, epoch, { nowMs, reason }));
     const stop = await cancelOpenShards(deps, { occurrence, run: asked.item }, reason);
     if (stop !== undefined) return afterStop(deps, { job, occurrence, epoch }, stop);
     return asked.written || asked.item?.["st"] === "running" ? "stopping" : { now: asked.item };

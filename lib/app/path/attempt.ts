@@ -2,6 +2,7 @@ import { runIdOf, slotMsOf } from "../../core/identity.ts";
 import { runRange, slotKeyInSortKey } from "../../core/items.ts";
 import type { Json } from "../../core/json.ts";
 import type { Progress } from "../../core/runs/kept.ts";
+import { stopReason } from "../../core/runs/marks.ts";
 import { renew } from "../../core/runs/transitions.ts";
 import type {
   AttemptEnd,
@@ -88,7 +89,7 @@ export const underLease = async (
     renew: (leaseUntilMs, said) => renew(holding, leaseUntilMs, said),
     running,
     untilMs: lease.untilMs,
-    askedToStop: lease.item["cancelAtMs"] !== undefined,
+    askedToStop: stopReason(lease.item),
     progress: () => progress,
   });
   const end = await running.ended;
@@ -121,7 +122,7 @@ export const INPUT_GONE: AttemptEnd = {
 const inputGone = ({ clock }: WorkDeps, began: Began): Ended => ({
   ...began,
   end: INPUT_GONE,
-  cancelled: false,
+  cancelled: undefined,
   endedAtMs: clock.nowMs(),
 });
 

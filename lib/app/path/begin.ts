@@ -1,5 +1,6 @@
 import { runIdOf } from "../../core/identity.ts";
 import type { JobDefinition } from "../../core/jobs/job.ts";
+import { stopReason } from "../../core/runs/marks.ts";
 import { isTerminal } from "../../core/runs/run.ts";
 import {
   claim,
@@ -168,7 +169,8 @@ const takeOver = async (deps: WorkDeps, visit: Visit, item: Item): Promise<Begin
 };
 
 const endOfLostRun = (job: JobDefinition, item: Item, crashes: number) => {
-  if (item["cancelAtMs"] !== undefined) return { state: "cancelled", reason: "cancelled" } as const;
+  const wish = stopReason(item);
+  if (wish !== undefined) return { state: "cancelled", reason: wish } as const;
   if (job.onUnknown === "park") {
     return { state: "parked", reason: "the worker was lost: nobody knows how far the attempt came" } as const;
   }

@@ -245,7 +245,8 @@ const replaceHolder = async (deps: ClaimDeps, refusal: Refusal): Promise<Look> =
   if (holder === undefined || holder.class !== 0) return join(deps, refusal);
   const occurrence = { ...ask.occurrence, slotKey: holder.slotKey };
   const nowMs = deps.clock.nowMs();
-  const asked = await deps.table.write(askToStop(occurrence, holder.epoch, nowMs));
+  const wish = { nowMs, reason: "replaced" };
+  const asked = await deps.table.write(askToStop(occurrence, holder.epoch, wish));
   const state = asked.item?.["st"];
   // Nobody holds it who could be asked.
   if (state === "running" && isUnheld(asked.item)) {

@@ -1,4 +1,5 @@
 import type { Progress } from "../../core/runs/kept.ts";
+import { stopReason } from "../../core/runs/marks.ts";
 import { stopMarginMs } from "../../core/settings.ts";
 import type { Item, Write } from "../../core/write.ts";
 import type { RunningAttempt } from "../../ports/attempts.ts";
@@ -10,8 +11,8 @@ export interface KeptLease {
   lost(): boolean;
   /** Why, in words; for the log. */
   why(): string;
-  /** Somebody asked the run to stop. */
-  cancelled(): boolean;
+  /** Why somebody asked the run to stop; undefined = nobody did. */
+  cancelled(): string | undefined;
   stop(): void;
 }
 
@@ -28,8 +29,8 @@ export const keepLease = (
     readonly untilMs: number;
     /** Of a renewal that was refused: the lease is still ours, and will not be lengthened, for the run is to stop. */
     isStopped?(item: Item | undefined): boolean;
-    /** Somebody asked the run to stop before this attempt began. */
-    readonly askedToStop: boolean;
+    /** Why somebody asked the run to stop before this attempt began; undefined = nobody did. */
+    readonly askedToStop: string | undefined;
     /** What the handler said last of its progress: it costs no write of its own. */
     progress(): Progress | undefined;
   },
@@ -37,7 +38,7 @@ export const keepLease = (
   let untilMs = held.untilMs;
   let lost = false;
   let why = "";
-  let cancelled = false;
+  let cancelled: string | undefined;
   let over = false;
   let noAnswer = "no answer yet";
   const lose = (reason: string, detail = reason): void => {
@@ -46,12 +47,12 @@ export const keepLease = (
     why = detail;
     held.running.stop(reason);
   };
-  const cancel = (): void => {
-    if (!cancelled) held.running.stop("cancelled");
-    cancelled = true;
+  const cancel = (reason: string): void => {
+    if (cancelled === undefined) held.running.stop("cancelled");
+    cancelled ??= reason;
   };
   const refused = (item: Item | undefined): void =>
-    held.isStopped?.(item) ? cancel() : lose("the lease was lost");
+    held.isStopped?.(item) ? cancel("cancelled") : lose("the lease was lost");
   const renewOnce = async (): Promise<void> => {
     if (over) return;
     const wantedMs = clock.nowMs() + timings.leaseMs;
@@ -65,7 +66,8 @@ export const keepLease = (
       untilMs = wantedMs;
       guard.cancel();
       guard = armGuard();
-      if (answer.item["cancelAtMs"] !== undefined) cancel();
+      const wish = stopReason(answer.item);
+      if (wish !== undefined) cancel(wish);
     }
     renewal = timers.after(answer === undefined ? timings.leaseMs / 10 : timings.leaseMs / 2, tick);
   };
@@ -78,7 +80,7 @@ export const keepLease = (
     );
   let guard = armGuard();
   let renewal = timers.after(timings.leaseMs / 2, tick);
-  if (held.askedToStop) cancel();
+  if (held.askedToStop !== undefined) cancel(held.askedToStop);
   return {
     lost: () => lost,
     why: () => why,

@@ -3,6 +3,7 @@ import { runIdOf, slotMsOf } from "../../core/identity.ts";
 import { waitBeforeRetryMs } from "../../core/jobs/retry.ts";
 import type { Json } from "../../core/json.ts";
 import { MAX_PIECES, type Progress } from "../../core/runs/kept.ts";
+import { stopReason } from "../../core/runs/marks.ts";
 import {
   countStaleResult,
   type Finish,
@@ -41,8 +42,8 @@ export interface Ended {
   readonly lease: Lease;
   readonly holding: Holding;
   readonly end: AttemptEnd;
-  /** Somebody asked the run to stop, and its handler was told. */
-  readonly cancelled: boolean;
+  /** Why somebody asked the run to stop, where its handler was told. */
+  readonly cancelled: string | undefined;
   readonly endedAtMs: number;
   readonly kept: Pick<Kept, "saveState">;
   /** What the handler said last. */
@@ -54,8 +55,8 @@ export interface Ended {
 /** Writes the end of the attempt, then says what becomes of the message. */
 export const record = async (deps: WorkDeps, ended: Ended): Promise<Settlement> => {
   const { end, cancelled } = ended;
-  if (end.kind === "stopped" && cancelled) {
-    return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: false });
+  if (end.kind === "stopped" && cancelled !== undefined) {
+    return close(deps, ended, { state: "cancelled", reason: cancelled, failed: false });
   }
   switch (end.kind) {
     case "returned":
@@ -144,9 +145,9 @@ interface Waiting {
 const isMine = ({ visit, holding }: Ended, item: Item | undefined): boolean =>
   item?.["own"] === visit.token && item["fence"] === holding.fence;
 
-/** It was refused for no other reason than that somebody asked the run to stop. */
-export const askedToStop = (ended: Ended, { written, item }: WriteAnswer): boolean =>
-  !written && isMine(ended, item) && item?.["cancelAtMs"] !== undefined && item["st"] === "running";
+/** Refused for no other reason than that somebody asked the run to stop: why. Undefined = written, or refused otherwise. */
+export const wishToStop = (ended: Ended, { written, item }: WriteAnswer): string | undefined =>
+  !written && isMine(ended, item) && item?.["st"] === "running" ? stopReason(item) : undefined;
 
 /** Written, or refused by an earlier copy of the same write. */
 export const tookEffect = (ended: Ended, { written, item }: WriteAnswer, state: string): boolean =>
@@ -155,10 +156,11 @@ export const tookEffect = (ended: Ended, { written, item }: WriteAnswer, state: 
 /** The run waits, and so does its message; unless somebody asked it to stop meanwhile. */
 const afterWaiting = async (deps: WorkDeps, ended: Ended, waiting: Waiting): Promise<Settlement> => {
   const { answer, nextAttemptAtMs, error } = waiting;
-  if (askedToStop(ended, answer)) {
+  const wish = wishToStop(ended, answer);
+  if (wish !== undefined) {
     return close(deps, ended, {
       state: "cancelled",
-      reason: "cancelled",
+      reason: wish,
       failed: error !== undefined,
       ...(error === undefined ? {} : { error }),
     });
@@ -190,8 +192,9 @@ const continueLater = async (
   if (state !== undefined && !(await saved(ended, state))) return stale(deps, ended);
   const piece = { nowMs: endedAtMs, tries: triesOf(ended), ...progressOf(ended) };
   const answer = await repeated(() => deps.table.write(goOn(holding, piece)));
-  if (askedToStop(ended, answer)) {
-    return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: false });
+  const wish = wishToStop(ended, answer);
+  if (wish !== undefined) {
+    return close(deps, ended, { state: "cancelled", reason: wish, failed: false });
   }
   if (!tookEffect(ended, answer, "queued")) return stale(deps, ended);
   journalEnd(deps, ended, { state: "queued" });

@@ -1,10 +1,10 @@
 import { runKey } from "../../core/items.ts";
+import { stopReason } from "../../core/runs/marks.ts";
 import { countsOf, fanOutOf, openShards, phaseOf } from "../../core/shards/fan-out.ts";
 import { type ShardCounts, toleratedOf } from "../../core/shards/shards.ts";
 import type { Settlement } from "../../ports/run-queue.ts";
 import { begun, runAttempt, underLease } from "../path/attempt.ts";
 import {
-  askedToStop,
   close,
   type Ended,
   journalEnd,
@@ -12,6 +12,7 @@ import {
   stale,
   tookEffect,
   triesOf,
+  wishToStop,
 } from "../path/record.ts";
 import { repeated } from "../path/repeated.ts";
 import { DELETE, type Lease, type Visit, type WorkDeps } from "../path/visit.ts";
@@ -40,9 +41,10 @@ const recordPlan = async (deps: WorkDeps, ended: Ended): Promise<Settlement> => 
   if (end.kind !== "returned") return record(deps, { ...ended, inShards: await isListed(deps, visit) });
   const opened = { ...ended, end: { kind: "returned" } } as const;
   const answer = await repeated(() => deps.table.write(openShards(holding, { tries: triesOf(opened) })));
-  if (askedToStop(ended, answer)) {
+  const wish = wishToStop(ended, answer);
+  if (wish !== undefined) {
     const stopped = { ...ended, inShards: true };
-    return close(deps, stopped, { state: "cancelled", reason: "cancelled", failed: false });
+    return close(deps, stopped, { state: "cancelled", reason: wish, failed: false });
   }
   if (!tookEffect(ended, answer, "running") || phaseOf(answer.item) !== "shards") return stale(deps, ended);
   journalEnd(deps, ended, { state: "running" });
@@ -65,11 +67,12 @@ const join = (deps: WorkDeps, visit: Visit, lease: Lease): Promise<Settlement> =
   const ended = {
     ...began,
     end: { kind: "returned" },
-    cancelled: false,
+    cancelled: undefined,
     endedAtMs: deps.clock.nowMs(),
   } as const;
-  if (lease.item["cancelAtMs"] !== undefined) {
-    return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: false });
+  const wish = stopReason(lease.item);
+  if (wish !== undefined) {
+    return close(deps, ended, { state: "cancelled", reason: wish, failed: false });
   }
   if (shards.failed <= toleratedOf(tolerance, shards.total)) {
     return close(deps, ended, { state: "succeeded", failed: false });

@@ -60,14 +60,15 @@ export const runShard = async (deps: WorkDeps, visit: ShardVisit, lease: ShardLe
     running,
     untilMs: lease.untilMs,
     isStopped: (bucket) => seatIn(bucket, at.place.seat)?.owner === token && isStopped(bucket, message.epoch),
-    askedToStop: false,
+    askedToStop: undefined,
     progress: () => undefined,
   });
   const end = await running.ended;
   keeper.stop();
   if (keeper.lost()) return afterLostLease(deps, visit, keeper.why());
   const done = { ...ended, end, endedAtMs: deps.clock.nowMs() };
-  return keeper.cancelled() && end.kind === "stopped" ? leaveSeat(deps, done) : record(deps, done);
+  const isToLeave = keeper.cancelled() !== undefined && end.kind === "stopped";
+  return isToLeave ? leaveSeat(deps, done) : record(deps, done);
 };
 
 /** The run's own input, which each of its shards gets. Undefined = it had one, and that is gone. */

@@ -7,6 +7,7 @@ import {
   type Change,
   equals,
   exists,
+  type Item,
   increment,
   lessThan,
   not,
@@ -160,6 +161,7 @@ export const reopen = (
     series === undefined ? remove("series") : set("series", series),
     ...[
       "cancelAtMs",
+      "cancelWhy",
       "leaseUntilMs",
       "nextAttemptAtMs",
       "endedAtMs",
@@ -187,11 +189,19 @@ export const dismiss = (occurrence: Occurrence, nowMs: number): Write => ({
 });
 
 /** T12: ask a running run to stop; its holder sees it at the next renewal. */
-export const askToStop = (occurrence: Occurrence, epoch: number, nowMs: number): Write => ({
+export const askToStop = (
+  occurrence: Occurrence,
+  epoch: number,
+  { nowMs, reason }: { readonly nowMs: number; readonly reason: string },
+): Write => ({
   key: runKey(occurrence),
   condition: all(equals("st", "running"), equals("ep", epoch), absent("cancelAtMs")),
-  changes: [set("cancelAtMs", nowMs)],
+  changes: [set("cancelAtMs", nowMs), set("cancelWhy", reason)],
 });
+
+/** Why somebody asked the run to stop; undefined = nobody did. */
+export const stopReason = (run: Item | undefined): string | undefined =>
+  run?.["cancelAtMs"] === undefined ? undefined : String(run["cancelWhy"] ?? "cancelled");
 
 /** Before a message is sent once more: refused when somebody else has just sent it. */
 export const nudge = (

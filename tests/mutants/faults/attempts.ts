@@ -125,7 +125,7 @@ const beginFaults = faultsIn("lib/app/path/begin.ts", [
   ],
   [
     "a lost run that was asked to stop goes on",
-    '  if (item["cancelAtMs"] !== undefined) return { state: "cancelled", reason: "cancelled" } as const;\n',
+    '  if (wish !== undefined) return { state: "cancelled", reason: wish } as const;\n',
     "",
     "a cancelled run ends",
   ],
@@ -233,7 +233,7 @@ const leaseFaults = faultsIn("lib/app/path/lease.ts", [
   ],
   [
     "the wish to stop is not seen",
-    '      if (answer.item["cancelAtMs"] !== undefined) cancel();\n',
+    "      if (wish !== undefined) cancel(wish);\n",
     "",
     "a cancelled run ends",
   ],

@@ -257,7 +257,7 @@ export const claimFaults = faultsIn("lib/app/path/claims.ts", [
   ],
   [
     "replace: asks nobody to stop",
-    "  const asked = await deps.table.write(askToStop(occurrence, holder.epoch, nowMs));\n",
+    "  const asked = await deps.table.write(askToStop(occurrence, holder.epoch, wish));\n",
     "  const asked = { written: true, item: {} as { readonly st?: string } };\n",
     "the newer run follows the older",
   ],

@@ -233,7 +233,7 @@ export const outsideFaults = faultsIn("lib/core/runs/marks.ts", [
   ],
   [
     "a retry keeps the wish to stop",
-    '      "cancelAtMs",\n      "leaseUntilMs",\n      "nextAttemptAtMs",\n      "endedAtMs",',
+    '      "cancelAtMs",\n      "cancelWhy",\n      "leaseUntilMs",\n      "nextAttemptAtMs",\n      "endedAtMs",',
     '      "leaseUntilMs",\n      "nextAttemptAtMs",\n      "endedAtMs",',
     LOST,
   ],

@@ -84,8 +84,8 @@ const recordFaults = faultsIn("lib/app/path/record.ts", [
   ],
   [
     "an attempt that throws after it was asked to stop waits for another",
-    'item?.["cancelAtMs"] !== undefined && item["st"] === "running";',
-    'item?.["cancelAtMs"] === "" && item["st"] === "running";',
+    'item?.["st"] === "running" ? stopReason(item) : undefined;',
+    'item?.["st"] === "" ? stopReason(item) : undefined;',
     "a cancelled run ends",
   ],
   [
@@ -102,13 +102,13 @@ const recordFaults = faultsIn("lib/app/path/record.ts", [
   ],
   [
     "a handler that obeyed a wish to stop has failed its attempt",
-    'end.kind === "stopped" && cancelled',
-    'end.kind === "stopped" && cancelled && ended.endedAtMs < 0',
+    'end.kind === "stopped" && cancelled !== undefined',
+    'end.kind === "stopped" && cancelled !== undefined && ended.endedAtMs < 0',
     "a cancelled run ends",
   ],
   [
     "a run goes on although somebody asked it to stop",
-    '  if (askedToStop(ended, answer)) {\n    return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: false });\n  }\n',
+    '  if (wish !== undefined) {\n    return close(deps, ended, { state: "cancelled", reason: wish, failed: false });\n  }\n',
     "",
     "a cancelled run ends",
   ],

@@ -75,7 +75,7 @@ export const stoppingFaults = [
   ...faultsIn("lib/app/shards/shard-attempt.ts", [
     [
       "a shard that is stopped with its run is lost",
-      'return keeper.cancelled() && end.kind === "stopped" ? leaveSeat(deps, done) : record(deps, done);',
+      "return isToLeave ? leaveSeat(deps, done) : record(deps, done);",
       "return record(deps, done);",
       "to be stopped is no failure of a shard",
     ],

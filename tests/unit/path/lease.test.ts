@@ -131,28 +131,35 @@ test("a result is written though its lease ended, as long as nobody took the run
   expect(await env.run(run)).toMatchObject({ st: "succeeded" });
 });
 
+const WISH = { nowMs: NOW_MS + 1, reason: "not today" };
+
 test("a handler that is asked to stop learns it at the next renewal, and its run is cancelled", async () => {
   const { env, visit } = await started();
-  await env.table.write(askToStop(run, 1, NOW_MS + 1));
+  await env.table.write(askToStop(run, 1, WISH));
   await env.moveBy(29_999);
   expect(env.lastAttempt().stops).toEqual([]);
   await env.moveBy(1);
   expect(env.lastAttempt().stops).toEqual(["cancelled"]);
   expect(await visit).toEqual({ kind: "delete" });
-  expect(await env.run(run)).toMatchObject({ st: "cancelled", reason: "cancelled" });
+  expect(await env.run(run)).toMatchObject({ st: "cancelled", reason: "not today" });
 });
 
 test("a handler that is asked to stop and throws first is cancelled, not retried", async () => {
   const { env, visit } = await started();
-  await env.table.write(askToStop(run, 1, NOW_MS + 1));
+  await env.table.write(askToStop(run, 1, WISH));
   env.lastAttempt().end(failure());
   expect(await visit).toEqual({ kind: "delete" });
-  expect(await env.run(run)).toMatchObject({ st: "cancelled", attempts: 1, error: { name: "TypeError" } });
+  expect(await env.run(run)).toMatchObject({
+    st: "cancelled",
+    reason: "not today",
+    attempts: 1,
+    error: { name: "TypeError" },
+  });
 });
 
 test("a handler that finishes its work in spite of a stop has succeeded", async () => {
   const { env, visit } = await started();
-  await env.table.write(askToStop(run, 1, NOW_MS + 1));
+  await env.table.write(askToStop(run, 1, WISH));
   env.lastAttempt().end({ kind: "returned", result: "done" });
   expect(await visit).toEqual({ kind: "delete" });
   expect(await env.run(run)).toMatchObject({ st: "succeeded", result: "done" });

@@ -74,7 +74,7 @@ type Row = readonly [
 const finishing = finish(holding, { state: "succeeded", nowMs: NOW, tries: [], failed: false });
 const failing = failAttempt(holding, { nextAttemptAtMs: NOW + 60_000, tries: [], error });
 const snoozing = snooze(holding, { nextAttemptAtMs: NOW + 60_000, tries: [] });
-const stopping = askToStop(occurrence, 1, NOW);
+const stopping = askToStop(occurrence, 1, { nowMs: NOW, reason: "no" });
 
 const rows: readonly Row[] = [
   [
