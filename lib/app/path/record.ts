@@ -11,6 +11,7 @@ import {
   finish,
   goOn,
   type Holding,
+  parkAttempt,
   type ShortError,
   snooze,
   triesWith,
@@ -104,6 +105,7 @@ const fail = async (deps: WorkDeps, ended: Ended, failure: Failure): Promise<Set
     storeAside(deps.table, holding.occurrence, `error-${holding.fence}`, { ...failure.error }, endedAtMs),
   );
   const error = shortError(failure.error);
+  if (isLeftToPerson(visit, ended.end)) return park(deps, ended, error);
   const failed = Number(lease.item["attempts"] ?? 0) + 1;
   if (failure.permanent || failed > retry.retries) {
     const reason = failure.permanent
@@ -118,6 +120,28 @@ const fail = async (deps: WorkDeps, ended: Ended, failure: Failure): Promise<Set
     deps.table.write(failAttempt(holding, { nextAttemptAtMs, tries, error, ...progressOf(ended) })),
   );
   return afterWaiting(deps, ended, { answer, nextAttemptAtMs, error });
+};
+
+/**
+ * The handler did not end, its thread did: nobody knows how far it came. So it is when a worker is killed, and a job may
+ * say that a person decides then.
+ */
+export const isLeftToPerson = ({ job }: Pick<Visit, "job">, { kind }: AttemptEnd): boolean =>
+  job.onUnknown === "park" && (kind === "exited" || kind === "out-of-memory");
+
+const park = async (deps: WorkDeps, ended: Ended, error: ShortError): Promise<Settlement> => {
+  const reason = "the handler was cut off: nobody knows how far the attempt came";
+  const cutOff = { nowMs: ended.endedAtMs, tries: triesOf(ended, error.message), reason, error };
+  const answer = await repeated(() =>
+    deps.table.write(parkAttempt(ended.holding, { ...cutOff, ...progressOf(ended) })),
+  );
+  if (askedToStop(ended, answer)) {
+    return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: true, error });
+  }
+  if (!tookEffect(ended, answer, "parked")) return stale(deps, ended);
+  journalEnd(deps, ended, { state: "parked", reason, error });
+  // The lock stays with the run.
+  return DELETE;
 };
 
 /** Nothing loops for ever: a handler that puts its work off more often than that does not see its end. */

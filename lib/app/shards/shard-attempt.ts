@@ -21,7 +21,7 @@ import type { WriteAnswer } from "../../ports/table.ts";
 import { afterLostLease, INPUT_GONE, servicesFor } from "../path/attempt.ts";
 import { type Kept, makeKept } from "../path/kept.ts";
 import { keepLease } from "../path/lease.ts";
-import { MAX_SNOOZES, shortError } from "../path/record.ts";
+import { isLeftToPerson, MAX_SNOOZES, shortError } from "../path/record.ts";
 import { repeated } from "../path/repeated.ts";
 import { readAside } from "../path/side.ts";
 import { DELETE, type WorkDeps } from "../path/visit.ts";
@@ -160,6 +160,7 @@ const fail = async (deps: WorkDeps, ended: EndedShard, failure: Failure): Promis
   const { seat } = ended.lease;
   const failed = seat.attempts + 1;
   const permanent = failure.kind === "threw" && failure.permanent;
+  if (isLeftToPerson(ended.visit, failure)) return die(deps, ended, failure.error);
   if (permanent || failed > retry.retries) return die(deps, ended, failure.error);
   const named = failure.kind === "threw" ? failure.retryAfterMs : undefined;
   const waitMs = named ?? waitBeforeRetryMs(retry, failed, deps.random.fraction());

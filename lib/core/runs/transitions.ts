@@ -271,6 +271,32 @@ export const failAttempt = ({ occurrence, fence }: Holding, failure: FailedAttem
   ],
 });
 
+export interface CutOffAttempt {
+  readonly nowMs: number;
+  readonly tries: Value;
+  readonly reason: string;
+  readonly error: ShortError;
+  readonly progress?: Progress;
+}
+
+/** T6, where no attempt may follow before a person has decided; refused also when somebody asked the run to stop. */
+export const parkAttempt = ({ occurrence, fence }: Holding, cutOff: CutOffAttempt): Write => ({
+  key: runKey(occurrence),
+  condition: heldAndWanted(fence),
+  changes: [
+    set("st", "parked"),
+    increment("attempts", 1),
+    set("endedAtMs", cutOff.nowMs),
+    set("reason", cutOff.reason),
+    set("tries", cutOff.tries),
+    set("error", { ...cutOff.error }),
+    set("sideError", fence),
+    ...progressed(cutOff.progress),
+    remove("leaseUntilMs"),
+    ...listedAsBad({ occurrence, atMs: cutOff.nowMs }),
+  ],
+});
+
 /** T7: put off by the handler, without counting an attempt; refused also when somebody asked the run to stop. */
 export const snooze = (
   { occurrence, fence }: Holding,

@@ -65,6 +65,24 @@ const recordFaults = faultsIn("lib/app/path/record.ts", [
     LOST,
   ],
   [
+    "what was cut off is tried again, whatever the job says",
+    '  job.onUnknown === "park" && (',
+    '  job.onUnknown === "retry" && kind === "threw" && (',
+    "a run of which nobody knows how far it came is left to a person",
+  ],
+  [
+    "a parking releases the lock",
+    "  // The lock stays with the run.\n  return DELETE;",
+    "  return leave(deps, ended.visit);",
+    "a parked run keeps its lock",
+  ],
+  [
+    "a parking whose answer was lost is stale",
+    '  if (!tookEffect(ended, answer, "parked")) return stale(deps, ended);\n',
+    "  if (!answer.written) return stale(deps, ended);\n",
+    "a result knows its own success",
+  ],
+  [
     "a failed attempt too many is allowed",
     "  if (failure.permanent || failed > retry.retries) {",
     "  if (failure.permanent || failed > retry.retries + 1) {",

@@ -229,6 +229,18 @@ export const runFaults = faultsIn("lib/core/runs/transitions.ts", [
     "a run that fails goes on for ever",
   ],
   [
+    "a parking without the fence",
+    'condition: heldAndWanted(fence),\n  changes: [\n    set("st", "parked"),',
+    'condition: absent("cancelAtMs"),\n  changes: [\n    set("st", "parked"),',
+    STALE,
+  ],
+  [
+    "a parking forgets that it was asked to stop",
+    'condition: heldAndWanted(fence),\n  changes: [\n    set("st", "parked"),',
+    'condition: held(fence),\n  changes: [\n    set("st", "parked"),',
+    "a cancelled run ends",
+  ],
+  [
     "a snooze without the fence",
     'condition: heldAndWanted(fence),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',
     'condition: absent("cancelAtMs"),\n  changes: [\n    set("st", "waiting"),\n    increment("snoozes", 1)',

@@ -252,3 +252,13 @@ test.each([
   await playAll();
   expect(await stored()).toMatchObject({ st: "dead", reason: "1 of 1 shards failed" });
 });
+
+test("a shard that is cut off and must not be repeated is dead at once, and the others go on", async () => {
+  const { env, begin, playAll, stored, handled } = wide(sharded({ count: 2 }, { onUnknown: "park" }));
+  const error = { name: "ProcessExit", message: "the handler called process.exit(0)" };
+  env.handle((request) => (indexIn(request) === 0 ? { kind: "exited", error } : { kind: "returned" }));
+  await begin();
+  await playAll();
+  expect(handled()).toEqual([0, 1]);
+  expect(await stored()).toMatchObject({ st: "dead", reason: "1 of 2 shards failed" });
+});

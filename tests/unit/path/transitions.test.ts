@@ -7,6 +7,7 @@ import {
   failAttempt,
   finish,
   hasRoomForDuplicate,
+  parkAttempt,
   renew,
   snooze,
   start,
@@ -73,6 +74,7 @@ type Row = readonly [
 
 const finishing = finish(holding, { state: "succeeded", nowMs: NOW, tries: [], failed: false });
 const failing = failAttempt(holding, { nextAttemptAtMs: NOW + 60_000, tries: [], error });
+const parking = parkAttempt(holding, { nowMs: NOW, tries: [], reason: "cut off", error });
 const snoozing = snooze(holding, { nextAttemptAtMs: NOW + 60_000, tries: [] });
 const stopping = askToStop(occurrence, 1, { nowMs: NOW, reason: "no" });
 
@@ -140,6 +142,20 @@ const rows: readonly Row[] = [
       undefined,
       { ...running, fence: 2 },
       { ...running, fence: 4 },
+      { ...running, st: "waiting" },
+      parked,
+      ...over,
+    ],
+  ],
+  [
+    "an attempt that was cut off is parked by the fence that runs, unless it was asked to stop",
+    parking,
+    [running, endedLease],
+    [
+      undefined,
+      { ...running, fence: 2 },
+      { ...running, fence: 4 },
+      { ...running, cancelAtMs: NOW },
       { ...running, st: "waiting" },
       parked,
       ...over,

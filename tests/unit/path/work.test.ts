@@ -360,6 +360,67 @@ test("a lost run that must not repeat is parked for a person, and its message is
   expect(env.attempts).toEqual([]);
 });
 
+const EXIT = { name: "ProcessExit", message: "the handler called process.exit(0)" };
+const CUT_OFF = [
+  { kind: "exited", error: EXIT },
+  { kind: "out-of-memory", error: { name: "OutOfMemory", message: "no memory" } },
+] as const;
+
+test.each(CUT_OFF)(
+  "a handler that is cut off ($kind) and must not be repeated is left to a person, with its lock",
+  async (end) => {
+    const env = make({ jobs: [{ ...careful, overlap: "skip" }] });
+    env.handle(() => end);
+    await env.deliver(SLOT, ["careful"]);
+    expect(await env.work(env.lastSent())).toEqual({ kind: "delete" });
+    const parked = await env.run(at("careful", SLOT));
+    expect(parked).toMatchObject({ st: "parked", error: end.error, badMonth: "2026-10", attempts: 1 });
+    expect(parked?.["reason"]).toContain("nobody knows how far the attempt came");
+    expect(parked).not.toHaveProperty("leaseUntilMs");
+    expect(env.events.at(-1)).toMatchObject({ state: "parked", outcome: end.kind });
+    expect(await env.lock("careful")).toMatchObject({ held: 1 });
+  },
+);
+
+test("what throws, or is over its timeout, has failed: it is retried although it must not be repeated unknown", async () => {
+  for (const kind of ["threw", "timed-out"] as const) {
+    const env = make();
+    env.handle(() => ({ kind, error: EXIT, permanent: false }));
+    await env.deliver(SLOT, ["careful"]);
+    await env.work(env.lastSent());
+    expect(await env.run(at("careful", SLOT))).toMatchObject({ st: "waiting" });
+  }
+});
+
+test("a handler that is cut off after its run was asked to stop leaves it cancelled", async () => {
+  const env = make();
+  env.handle(undefined);
+  await env.deliver(SLOT, ["careful"]);
+  const visit = env.work(env.lastSent());
+  await env.settle();
+  await given(env, "careful", { cancelAtMs: NOW_MS });
+  env.lastAttempt().end(CUT_OFF[0]);
+  expect(await visit).toEqual({ kind: "delete" });
+  expect(await env.run(at("careful", SLOT))).toMatchObject({ st: "cancelled" });
+});
+
+test("a parking whose answer was lost is known as its own, and one that came too late is stale", async () => {
+  const env = make();
+  env.handle(() => CUT_OFF[0]);
+  await env.deliver(SLOT, ["careful"]);
+  env.pass("write", onRun);
+  env.fail("write", "repeated", onRun);
+  expect(await env.work(env.lastSent())).toEqual({ kind: "delete" });
+  expect(env.codes()).not.toContain("stale-result");
+  const late = make();
+  late.handle(() => CUT_OFF[0]);
+  await late.deliver(SLOT, ["careful"]);
+  late.pass("write", onRun);
+  late.meanwhile("write", onRun, () => given(late, "careful", { fence: 2, own: "next" }));
+  expect(await late.work(late.lastSent())).toEqual({ kind: "return" });
+  expect(late.codes()).toContain("stale-result");
+});
+
 test("a lost run that was asked to stop is cancelled", async () => {
   const env = make();
   await given(env, "careful", { ...runningTill(ENDED), cancelAtMs: 5 });
