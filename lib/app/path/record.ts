@@ -135,9 +135,9 @@ const park = async (deps: WorkDeps, ended: Ended, error: ShortError): Promise<Se
   const answer = await repeated(() =>
     deps.table.write(parkAttempt(ended.holding, { ...cutOff, ...progressOf(ended) })),
   );
-  if (askedToStop(ended, answer)) {
-    return close(deps, ended, { state: "cancelled", reason: "cancelled", failed: true, error });
-  }
+  const wish = wishToStop(ended, answer);
+  if (wish !== undefined)
+    return close(deps, ended, { state: "cancelled", reason: wish, failed: true, error });
   if (!tookEffect(ended, answer, "parked")) return stale(deps, ended);
   journalEnd(deps, ended, { state: "parked", reason, error });
   // The lock stays with the run.
