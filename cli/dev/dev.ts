@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { systemClock } from "../../lib/adapters/system/system.ts";
 import { Unavailable } from "../../lib/core/errors.ts";
 import { openDataFolder } from "./data-folder.ts";
@@ -29,9 +30,12 @@ const take = async ({ port, folder }: DevSettings) => {
 };
 
 /** An attached store that does not answer is a backend out of reach; an embedded one is our own failure. */
-const asFailure = (error: unknown, { attached }: DevSettings): unknown =>
+const asFailure = (error: unknown, { attached }: DevSettings, path: string): unknown =>
   error instanceof Unavailable && Object.keys(attached).length === 0
-    ? new Error(`${error.message}; the files in logs/ of the data folder say more`, { cause: error })
+    ? new Error(
+        `${error.message}; the files in ${join(path, "logs")} say more. If the stores are damaged, delete ${path}: the next start begins anew, without the runs so far`,
+        { cause: error },
+      )
     : error;
 
 /**
@@ -50,7 +54,7 @@ export const devCommand = async (options: DevOptions): Promise<number> => {
   try {
     return await runSession({ settings, folder, socket, signals, startedAtMs, say, complain });
   } catch (error) {
-    throw asFailure(error, settings);
+    throw asFailure(error, settings, folder.path);
   } finally {
     signals.dispose();
     socket.server.close();

@@ -100,6 +100,8 @@ export class ManagedChild<Start> {
   #kept = false;
   /** Has it said that it is ready, and not ended since? */
   #isRunning = false;
+  /** Somebody let it go, perhaps before it was ready. */
+  #isLetGo = false;
   #timer: { cancel(): void } | undefined;
 
   constructor(options: ChildOptions<Start>) {
@@ -117,6 +119,7 @@ export class ManagedChild<Start> {
       this.kill();
       throw new Unavailable("child_failed", `${this.#options.name}: ${fault}`);
     }
+    if (this.#isLetGo) return;
     this.#kept = true;
     this.#isRunning = true;
     this.#settle();
@@ -158,6 +161,7 @@ export class ManagedChild<Start> {
   }
 
   #letGo(): void {
+    this.#isLetGo = true;
     this.#kept = false;
     this.#timer?.cancel();
   }

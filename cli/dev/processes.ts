@@ -78,7 +78,7 @@ export class Processes {
       ports.dynamodbPort === undefined && ports.sqsPort === undefined
         ? undefined
         : new ManagedChild({
-            ...this.#common("emulators", "the emulators"),
+            ...this.#common("emulators", "the emulator process"),
             start: async () => ({ start: { folder, ...ports } }),
           });
     let first: Server | undefined = socket.server;

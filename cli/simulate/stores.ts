@@ -25,7 +25,7 @@ export const isolate = async (folder: string, note: (text: string) => void) => {
     begin: async (): Promise<void> => {
       if (ports.dynamodbPort === undefined && ports.sqsPort === undefined) return;
       emulators = new ManagedChild<EmulatorsStart>({
-        name: "the emulators",
+        name: "the emulator process",
         entry: EMULATORS,
         environment,
         timers: systemTimers,

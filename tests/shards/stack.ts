@@ -80,7 +80,7 @@ export const makeShardStack = async ({ count, kills, listed, concurrency }: Shar
   const folder = await mkdtemp(join(tmpdir(), "belfry-shards-"));
   const [dynamodbPort = 0, sqsPort = 0] = await freePorts(2);
   const emulators = new ManagedChild<EmulatorsStart>({
-    name: "the emulators",
+    name: "the emulator process",
     entry: new URL("../../cli/dev/emulators.ts", import.meta.url),
     environment: process.env,
     start: async () => ({ start: { folder, dynamodbPort, sqsPort } }),

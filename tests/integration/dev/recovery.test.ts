@@ -10,7 +10,7 @@ const setup = async () => {
 test.each([
   ["worker", 'worker "default"', "worker.ts"],
   ["control process", "the control process", "control.ts"],
-  ["emulator process", "the emulators", "emulators.ts"],
+  ["emulator process", "the emulator process", "emulators.ts"],
 ])("a killed %s is said, started again, and works", async (_name, spoken, entry) => {
   const { dev, gate } = await setup();
   const victim = descendants(dev.child.pid ?? 0).find(({ command }) => command.endsWith(entry));
