@@ -76,6 +76,7 @@ export const runLines = (run: RunView, zone: string): readonly string[] => [
     ["job", run.job],
     ["state", run.state],
     ...optional("reason", run.reason),
+    ...optional("blocked by", run.blockedBy),
     ...optional(
       "covers",
       run.range === undefined

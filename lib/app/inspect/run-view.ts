@@ -153,6 +153,7 @@ export const runViewOf = (item: Item, job: KnownJob, side: SideValues = {}): Run
   const startedAtMs = numberIn(item, "startedAtMs");
   const endedAtMs = isTerminal(state) ? numberIn(item, "endedAtMs") : undefined;
   const reason = textIn(item, "reason");
+  const blockedBy = textIn(item, "blockedBy");
   const error = errorOf(item, side.error);
   const range = rangeOf(item);
   const progress = progressIn(item);
@@ -166,6 +167,7 @@ export const runViewOf = (item: Item, job: KnownJob, side: SideValues = {}): Run
     trigger: triggerOf(item),
     state,
     ...(reason === undefined ? {} : { reason }),
+    ...(blockedBy === undefined ? {} : { blockedBy }),
     attempts: attemptsOf(item),
     queuedAt: isoOrNull(numberIn(item, "claimedAtMs")),
     startedAt: isoOrNull(startedAtMs),

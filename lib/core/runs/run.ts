@@ -82,6 +82,8 @@ export interface RunView {
   readonly schedules?: readonly string[];
   readonly state: RunState;
   readonly reason?: string;
+  /** Of a slot that was skipped for another run of its job: which. */
+  readonly blockedBy?: string;
   /** The last few, oldest first. */
   readonly attempts: readonly AttemptView[];
   readonly queuedAt: string | null;

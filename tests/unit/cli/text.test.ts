@@ -115,6 +115,11 @@ test.each([
   expect(runLines({ ...RUN, progress }, "UTC")).toContain(line);
 });
 
+test("a slot that was skipped for another run says for which", () => {
+  const lines = runLines({ ...RUN, state: "skipped", blockedBy: "report~20261008T010000Z" }, "UTC");
+  expect(lines).toContain("blocked by  report~20261008T010000Z");
+});
+
 test("of a run that is split each attempt says what it was at", () => {
   const attempt = { n: 1, part: "join", startedAt: "2026-10-08T02:00:02Z", outcome: "running" } as const;
   const lines = runLines({ ...RUN, attempts: [attempt] }, "UTC");

@@ -117,6 +117,14 @@ test("input and result too big for the record are shown, and left out of the lis
   ]);
 });
 
+test("a slot that was skipped for another run says for which", async () => {
+  const { write, inspect } = setup();
+  const mark = { occurrence: SLOT, state: "skipped", nowMs: NOW, trigger: "schedule" } as const;
+  const blockedBy = "report~20261008T010000Z";
+  await write(markAbsent({ ...mark, reason: "the run before it is not over", blockedBy }));
+  expect(await inspect.run(RUN_ID)).toMatchObject({ state: "skipped", blockedBy });
+});
+
 test("a parked run is not finished, and nobody waits for it", async () => {
   const { write, claimed, started, inspect, clock } = setup();
   const lost = {
