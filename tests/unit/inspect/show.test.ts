@@ -119,7 +119,7 @@ test("input and result too big for the record are shown, and left out of the lis
 
 test("a slot that was skipped for another run says for which", async () => {
   const { write, inspect } = setup();
-  const mark = { occurrence: SLOT, state: "skipped", nowMs: NOW, trigger: "schedule" } as const;
+  const mark = { occurrence: SLOT, state: "skipped", nowMs: msOf(NOW), trigger: "schedule" } as const;
   const blockedBy = "report~20261008T010000Z";
   await write(markAbsent({ ...mark, reason: "the run before it is not over", blockedBy }));
   expect(await inspect.run(RUN_ID)).toMatchObject({ state: "skipped", blockedBy });
