@@ -40,6 +40,7 @@ export const embeddedServices = async () => {
     db: table.db,
     sqs,
     config,
+    makeQueue,
     jobs: (manifest: Manifest) => jobList(manifest, config.stage),
     close: async (): Promise<void> => {
       sqs.destroy();
