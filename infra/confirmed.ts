@@ -6,7 +6,7 @@ import {
 } from "@aws-sdk/client-sns";
 import type { AlertsConfig } from "../lib/core/alerts/alert-channels.ts";
 import { messageOf } from "../lib/core/errors.ts";
-import { type Deployment, topicName } from "./naming.ts";
+import { type Deployment, type Topic, topicName } from "./naming.ts";
 import { emailChannels, emailTopic } from "./topics.ts";
 
 const topicArns = async (sns: SNSClient): Promise<readonly string[]> => {
@@ -33,15 +33,20 @@ const unconfirmed = async (
   const channels = emailChannels(alerts);
   if (channels.length === 0) return [];
   const arns = await topicArns(sns);
-  const lines = channels.map(async ({ name }) => {
-    const arn = arns.find((each) => each.endsWith(`:${topicName(deployment, emailTopic(name))}`));
+  const linesOf = async (topic: Topic, what: string): Promise<readonly string[]> => {
+    const arn = arns.find((each) => each.endsWith(`:${topicName(deployment, topic)}`));
     const pending = arn === undefined ? [] : await pendingIn(sns, arn);
     return pending.map(
       ({ Endpoint }) =>
-        `alerts of the channel "${name}" do not reach ${Endpoint} before it has confirmed: the link is in a mail of AWS Notifications`,
+        `${what} do not reach ${Endpoint} before it has confirmed: the link is in a mail of AWS Notifications`,
     );
-  });
-  return (await Promise.all(lines)).flat();
+  };
+  const lines = await Promise.all([
+    ...channels.map(({ name }) => linesOf(emailTopic(name), `alerts of the channel "${name}"`)),
+    // SNS asks for each topic: who has confirmed one may not have confirmed the other.
+    linesOf("page", "alarms about the notifier itself"),
+  ]);
+  return lines.flat();
 };
 
 /** A deploy has succeeded by then: what cannot be asked is said, and no failure of it. */

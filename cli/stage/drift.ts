@@ -2,7 +2,7 @@ import type { Resources } from "../../infra/cloudformation.ts";
 
 /** What `doctor` says of one thing. */
 export interface Finding {
-  readonly about: "stack" | "jobs" | "schedules" | "queues" | "alerts";
+  readonly about: "stack" | "jobs" | "schedules" | "queues" | "alarms" | "alerts";
   readonly level: "ok" | "warning" | "fault";
   readonly message: string;
   readonly advice?: string;

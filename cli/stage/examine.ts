@@ -9,6 +9,7 @@ import { GetQueueAttributesCommand, GetQueueUrlCommand, SQSClient } from "@aws-s
 import { type Deployment, functionName, poolQueueName, scheduleGroupName } from "../../infra/naming.ts";
 import { scheduleResources } from "../../infra/schedules.ts";
 import type { JobList } from "../../lib/core/jobs/job-list.ts";
+import { alarmFaults, wantedAlarms } from "./alarm-way.ts";
 import { awsError, CLIENT_OPTIONS } from "./aws.ts";
 import {
   type Finding,
@@ -20,6 +21,7 @@ import {
   schedulesIn,
   shortVisibility,
 } from "./drift.ts";
+import { readAlarmWay } from "./examine-alarms.ts";
 import { adviceFor, stackName, stackState } from "./stack-state.ts";
 
 const deployAgain = ({ stage }: Deployment): string =>
@@ -116,6 +118,15 @@ const queueFindings = async (deployment: Deployment, jobs: JobList): Promise<rea
   });
 };
 
+const alarmFindings = async (deployment: Deployment, jobs: JobList): Promise<readonly Finding[]> => {
+  const wanted = wantedAlarms(deployment, jobs);
+  return findingsOf("alarms", alarmFaults(deployment, wanted, await readAlarmWay(deployment)), {
+    level: "fault",
+    well: `${wanted.size} alarms reach their topics, and the notifier takes them`,
+    advice: `an alarm that reaches nobody is none: ${deployAgain(deployment)}, unless it was changed by hand`,
+  });
+};
+
 /**
  * What is amiss with a deployed stage, as AWS has it, compared with what its jobs ask for.
  * @param jobs those that the stage runs
@@ -130,9 +141,10 @@ export const examine = async (
     stackFindings(deployment),
     scheduleFindings(deployment, jobs, nowMs),
     queueFindings(deployment, jobs),
+    alarmFindings(deployment, jobs),
   ];
   const answers = await Promise.all(asked).catch((error: unknown) => {
-    throw awsError(error, "look at the schedules, queues and functions of the stage");
+    throw awsError(error, "look at the schedules, queues, functions, alarms and topics of the stage");
   });
   return answers.flat();
 };

@@ -25,6 +25,13 @@ test("after a deploy, addresses that have not confirmed are named, and no others
     .resolves({ Topics: [{ TopicArn: arn("page") }], NextToken: "more" })
     .on(ListTopicsCommand, { NextToken: "more" })
     .resolves({ Topics: [{ TopicArn: arn("email-team") }] })
+    .on(ListSubscriptionsByTopicCommand, { TopicArn: arn("page") })
+    .resolves({
+      Subscriptions: [
+        { Endpoint: "ops@example.com", SubscriptionArn: "PendingConfirmation" },
+        { Endpoint: "dev@example.com", SubscriptionArn: `${arn("page")}:1` },
+      ],
+    })
     .on(ListSubscriptionsByTopicCommand, { TopicArn: arn("email-team") })
     .resolves({
       Subscriptions: [
@@ -35,6 +42,9 @@ test("after a deploy, addresses that have not confirmed are named, and no others
   expect(await linesFor(TEAM)).toEqual([
     expect.stringMatching(
       /^alerts of the channel "team" do not reach dev@example\.com before it has confirmed/,
+    ),
+    expect.stringMatching(
+      /^alarms about the notifier itself do not reach ops@example\.com before it has confirmed/,
     ),
   ]);
 });
