@@ -60,7 +60,9 @@ export const holdLock = (file: string): { release(): void } | undefined => {
 const create = (path: string): void => {
   try {
     // Records, inputs and the key of the operate router are nobody else's business.
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    const made = mkdirSync(path, { recursive: true, mode: 0o700 });
+    // Nor that of a repository. A folder that was there is not ours to mark.
+    if (made !== undefined) writeFileSync(join(path, ".gitignore"), "*\n");
   } catch (error) {
     throw new InvalidInput("data_folder", `the data folder ${path} cannot be made (${codeOf(error)})`, {
       hint: "name another one with --data",

@@ -32,6 +32,15 @@ test("the key is readable by its user only, and gone after the release", () => {
   expect(existsSync(join(path, "dev.json"))).toBe(false);
 });
 
+test("a folder that is made here stays out of the repository around it; one that was there is left as it is", () => {
+  const path = newFolder();
+  openDataFolder(path).release();
+  expect(readFileSync(join(path, ".gitignore"), "utf8")).toBe("*\n");
+  const there = temporaryFolder();
+  openDataFolder(there).release();
+  expect(existsSync(join(there, ".gitignore"))).toBe(false);
+});
+
 test("the facts of a killed stack are taken away by the next one", () => {
   const path = newFolder();
   const killed = openDataFolder(path);
