@@ -149,7 +149,6 @@ const serve = async (options: SessionOptions, served: Served): Promise<number> =
   if (signals.isAsked()) return stop(options, processes, undefined, build);
   alarms.use(build.manifest);
   folder.writeFacts({ port: socket.port, key, pid: process.pid, startedAt: isoOf(clock.nowMs()) });
-  showStart(options, build);
   const reloader = new Reloader({
     projectDir: settings.projectDir,
     build: rebuild,
@@ -160,6 +159,8 @@ const serve = async (options: SessionOptions, served: Served): Promise<number> =
     say,
     complain,
   });
+  // It invites to edit files: what is edited from then on is noticed.
+  showStart(options, build);
   await signals.asked;
   return stop(options, processes, reloader, build);
 };

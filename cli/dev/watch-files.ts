@@ -20,22 +20,30 @@ export const watchProject = (
     timer?.cancel();
     timer = timers.after(QUIET_MS, changed);
   };
-  const watchers: FSWatcher[] = [];
-  const open = (folder: string, recursive: boolean, matters: (name: string) => boolean): void => {
+  const open = (folder: string, recursive: boolean, heard: (name: string | null) => void): FSWatcher => {
     // A folder and not a file: editors replace files, and a watch on the old one would see nothing more.
-    const watcher = watch(folder, { recursive }, (_event, name) => {
-      if (name === null || matters(name)) touch();
-    });
-    watcher.on("error", (error) => report(`changes in ${folder} are no longer noticed: ${error.message}`));
-    watchers.push(watcher);
+    const watcher = watch(folder, { recursive }, (_event, name) => heard(name));
+    return watcher.on("error", (error) =>
+      report(`changes in ${folder} are no longer noticed: ${error.message}`),
+    );
   };
-  open(projectDir, false, (name) => CONFIG.test(name));
-  const jobs = join(projectDir, "jobs");
-  if (existsSync(jobs)) open(jobs, true, () => true);
+  const folder = join(projectDir, "jobs");
+  const openJobs = (): FSWatcher | undefined =>
+    existsSync(folder) ? open(folder, true, () => touch()) : undefined;
+  let jobs = openJobs();
+  const project = open(projectDir, false, (name) => {
+    if (name === null || CONFIG.test(name)) return touch();
+    if (name !== "jobs") return;
+    // The whole folder came, went, or is another one, as by a checkout: the watch was on the one before.
+    jobs?.close();
+    jobs = openJobs();
+    touch();
+  });
   return {
     close: () => {
       timer?.cancel();
-      for (const watcher of watchers) watcher.close();
+      jobs?.close();
+      project.close();
     },
   };
 };

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { allGone, descendants, endOf, gatedJob, makeGate, makeProject, readyDev, runJob } from "./support.ts";
@@ -44,4 +44,15 @@ test("an edited job is loaded: new runs are the new version's, a running attempt
   const fourth = await runJob(dev, "third", { gate: gate.url });
   (await gate.next()).open();
   expect((await endOf(dev, fourth)).result).toMatchObject({ version: 3 });
+});
+
+test("a jobs folder that was away is watched again when it is back", async () => {
+  const project = makeProject({ "jobs/gated.ts": gatedJob(1) });
+  const dev = await readyDev({ project });
+  renameSync(join(project, "jobs"), join(project, "elsewhere"));
+  await dev.line(/the project has no such folder/);
+  renameSync(join(project, "elsewhere"), join(project, "jobs"));
+  await dev.line(/nothing to reload/);
+  writeFileSync(join(project, "jobs", "gated.ts"), gatedJob(2));
+  await dev.line(/reloaded: gated/);
 });
