@@ -1,4 +1,6 @@
-import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import type { Readable } from "node:stream";
+import { text as textOf } from "node:stream/consumers";
 import { InvalidInput } from "../lib/core/errors.ts";
 import type { Json } from "../lib/core/json.ts";
 
@@ -87,9 +89,9 @@ export const parseInput = (text: string, source: string): Json => {
   }
 };
 
-const readText = (source: number | string, name: string): string => {
+const readText = async (reading: Promise<string>, name: string): Promise<string> => {
   try {
-    return readFileSync(source, "utf8");
+    return await reading;
   } catch (cause) {
     const why = cause instanceof Error && "code" in cause ? String(cause.code) : "unreadable";
     throw new InvalidInput(
@@ -101,11 +103,18 @@ const readText = (source: number | string, name: string): string => {
   }
 };
 
-const STDIN = 0;
-
-/** The value of `--input`: JSON text, `@<file>`, or `-` for standard input. */
-export const readInput = (given: string): Json => {
-  if (given === "-") return parseInput(readText(STDIN, "standard input"), "standard input");
-  if (given.startsWith("@")) return parseInput(readText(given.slice(1), given.slice(1)), given.slice(1));
+/**
+ * The value of `--input`: JSON text, `@<file>`, or `-` for standard input up to its end, however late that comes.
+ * @throws InvalidInput (`invalid_json`, `unreadable_input`)
+ */
+export const readInput = async (
+  given: string,
+  stdin: () => Readable = () => process.stdin,
+): Promise<Json> => {
+  const read = async (reading: Promise<string>, name: string) =>
+    parseInput(await readText(reading, name), name);
+  // By its stream: a read of the descriptor fails while whoever writes into the pipe has not yet done so.
+  if (given === "-") return read(textOf(stdin()), "standard input");
+  if (given.startsWith("@")) return read(readFile(given.slice(1), "utf8"), given.slice(1));
   return parseInput(given, "--input");
 };

@@ -99,7 +99,7 @@ const run = async (job: string, options: RunOptions): Promise<ExitCode> => {
   const request = {
     slot,
     reason,
-    ...(input === undefined ? {} : { input: readInput(input) }),
+    ...(input === undefined ? {} : { input: await readInput(input) }),
   };
   const operate = connect(options);
   const path = `/v1/jobs/${encodeURIComponent(job)}/runs`;

@@ -1,6 +1,7 @@
+import { PassThrough } from "node:stream";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { brokenAt, parseInput } from "../../../cli/json-input.ts";
+import { brokenAt, parseInput, readInput } from "../../../cli/json-input.ts";
 
 test.each([
   ["", 0],
@@ -67,4 +68,14 @@ test("a text broken before its end is one that JSON.parse refuses, whatever its 
     if (offset < text.length) expect(() => JSON.parse(text)).toThrow();
   });
   await fc.assert(property, { numRuns: 2_000 });
+});
+
+test("standard input is waited for, and taken up to its end", async () => {
+  const stdin = new PassThrough();
+  const read = readInput("-", () => stdin);
+  await new Promise(setImmediate);
+  stdin.write('{"a":');
+  await new Promise(setImmediate);
+  stdin.end(" 1}");
+  expect(await read).toEqual({ a: 1 });
 });
