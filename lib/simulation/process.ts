@@ -49,7 +49,10 @@ export interface Process {
   readonly timers: Timers;
   readonly randomPort: Random;
   alive(): boolean;
-  /** Did it ever sleep? No protocol can stop a handler while its process sleeps. */
+  /**
+   * Did it ever sleep, or may clocks differ by more than the bound? No protocol can stop a handler while its process sleeps,
+   * nor before a lease is over that ends by another's clock.
+   */
   slept(): boolean;
   /** Called once, when the process dies. */
   onDeath(act: () => void): void;

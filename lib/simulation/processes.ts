@@ -13,6 +13,8 @@ export interface Services {
   /** As they are deployed now. */
   jobs(): JobList;
   readonly journal: Journal;
+  /** Of a process's clock, at most; default: two differ by less than the bound. */
+  readonly skewMs?: number;
 }
 
 export type Spawn = (name: string) => { readonly process: Process; readonly deps: Deps };
@@ -24,12 +26,15 @@ const tablePort = ({ call }: Process, table: Table): Table => ({
   query: (query) => call("table.query", () => table.query(query)),
 });
 
-/** Starts processes whose clocks differ by less than the bound. */
-export const makeSpawn = (universe: Universe, { table, queueOf, jobs, journal }: Services): Spawn => {
+const WITHIN_BOUND_MS = AWS_TIMINGS.clockBoundMs / 2 - 1;
+
+/** Starts processes, each with a clock of its own. */
+export const makeSpawn = (universe: Universe, services: Services): Spawn => {
+  const { table, queueOf, jobs, journal, skewMs = universe.ideal ? 0 : WITHIN_BOUND_MS } = services;
   let made = 0;
   return (name) => {
-    const bound = universe.ideal ? 0 : AWS_TIMINGS.clockBoundMs / 2 - 1;
-    const process = makeProcess(universe, `${name}-${made++}`, universe.random.whole(-bound, bound));
+    const own = makeProcess(universe, `${name}-${made++}`, universe.random.whole(-skewMs, skewMs));
+    const process = skewMs > WITHIN_BOUND_MS ? { ...own, slept: () => true } : own;
     const { clock, timers, randomPort } = process;
     const ports = {
       table: tablePort(process, table),

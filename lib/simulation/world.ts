@@ -29,6 +29,11 @@ export interface WorldOptions {
   readonly startMs: number;
   readonly jobs: readonly JobDefinition[];
   readonly faults: Faults;
+  /**
+   * By how much the clock of each process may be before or behind the true time. Default: so that two differ by less than
+   * the bound. Beyond that handlers may meet, and are not judged for it; all that is recorded is.
+   */
+  readonly skewMs?: number;
   /** Without faults: calls and messages take no time, so that a month takes seconds. Default: false. */
   readonly ideal?: boolean;
   /** Off, nothing but retries and redeliveries may be needed. */
@@ -71,6 +76,7 @@ export const makeWorld = (options: WorldOptions) => {
     queueOf: (pool) => queueNamed(queues, pool),
     jobs: deployment.jobs,
     journal: options.journal ?? silent,
+    ...(options.skewMs === undefined ? {} : { skewMs: options.skewMs }),
   });
   const effects = sideEffects(stored);
   const workers = makeWorkers(universe, spawn, options.handlers, { executions, effects });

@@ -1,7 +1,7 @@
 /**
  * `npm run simulate -- [--seeds N] [--first N] [--slots N] [--stop] [--json]`: plays the deployment under seeded
  * faults, each seed with the next overlap policy, a sixth of them without a watchdog, a fifth with a backfill, a
- * twentieth with run-time schedules. Exit 1 when a promise was broken; the seed and what broke are printed, and
+ * seventh with clocks that differ by minutes, a twentieth with run-time schedules. Exit 1 when a promise was broken; the seed and what broke are printed, and
  * `--seeds 1 --first SEED` plays the same story again. `--stop` ends at the first of them.
  */
 import { parseArgs } from "node:util";
@@ -36,11 +36,13 @@ const totals = { seeds: 0, occurrences: 0, faults: 0, lost: 0, doubled: 0, stuck
 const hits = new Map<string, number>();
 let inFlight = 0;
 let deploysInFlight = 0;
+let skewedSeeds = 0;
 
 const scenarioOf = (seed: number, policy: Policy) => {
   const watchdog = Math.floor(seed / POLICIES.length) % 6 !== 0;
   const faults = watchdog ? EVERY_FAULT : ANSWERS_AND_DUPLICATES;
   const deploys = watchdog && Math.floor(seed / POLICIES.length) % 4 === 2;
+  const skewed = watchdog && Math.floor(seed / POLICIES.length) % 7 === 3;
   const series = Math.floor(seed / POLICIES.length) % 5 === 1;
   return {
     seed,
@@ -50,6 +52,7 @@ const scenarioOf = (seed: number, policy: Policy) => {
     slots: Number(values.slots),
     operators: watchdog,
     deploys,
+    skewed,
     series,
   };
 };
@@ -92,6 +95,7 @@ for (let seed = first; seed < first + Number(values.seeds); seed++) {
   const played = automates(seed)
     ? await playAutomations({ seed, policy, faults: EVERY_FAULT, hours: Math.min(60, Number(values.slots)) })
     : await play(scenarioOf(seed, policy));
+  if (!automates(seed) && scenarioOf(seed, policy).skewed) skewedSeeds += 1;
   count(policy, played);
   const { lost, doubled, stuck } = played.verdict;
   const broken = [...lost, ...doubled, ...stuck];
@@ -107,6 +111,7 @@ const isLong = totals.seeds >= 600;
 if (isLong && empty.length > 0) console.error(`never hit: ${empty.join("; ")}`);
 console.error(`${inFlight} of ${totals.seeds} seeds interrupted a run in flight`);
 console.error(`${deploysInFlight} deploys changed or removed a job while a run of it was on its way`);
+console.error(`${skewedSeeds} of them with clocks that differ by minutes`);
 console.log(
   values.json
     ? JSON.stringify(totals)

@@ -71,6 +71,18 @@ test.each(POLICIES)(
   },
 );
 
+test.each(POLICIES)(
+  "with overlap $name, whatever the clocks do, each occurrence ends once with the result of its last attempt",
+  { timeout: 300_000 },
+  async (policy) => {
+    for (const seed of SEEDS.slice(0, 5)) {
+      const scenario = { seed, policy, faults: EVERY_FAULT, watchdog: true, slots: 20, operators: true };
+      const { verdict } = await play({ ...scenario, skewed: true });
+      expect({ seed, ...verdict }).toEqual({ seed, ...CLEAN });
+    }
+  },
+);
+
 test("the same seed plays the same story", async () => {
   const [policy] = POLICIES;
   if (policy === undefined) throw new Error("no policy");
