@@ -29,14 +29,20 @@ const take = async ({ port, folder }: DevSettings) => {
   }
 };
 
+const hinted = (error: Error, hint: string): Error => Object.assign(error, { hint });
+
 /** An attached store that does not answer is a backend out of reach; an embedded one is our own failure. */
-const asFailure = (error: unknown, { attached }: DevSettings, path: string): unknown =>
-  error instanceof Unavailable && Object.keys(attached).length === 0
-    ? new Error(
-        `${error.message}; the files in ${join(path, "logs")} say more. If the stores are damaged, delete ${path}: the next start begins anew, without the runs so far`,
-        { cause: error },
-      )
-    : error;
+const asFailure = (error: unknown, { attached }: DevSettings, path: string): unknown => {
+  if (!(error instanceof Unavailable)) return error;
+  const stores = [...new Set(Object.values(attached))];
+  if (stores.length > 0)
+    return hinted(error, `AWS_ENDPOINT_URL... names ${stores.join(" and ")}: does it run?`);
+  const where = `the files in ${join(path, "logs")} say more`;
+  return hinted(
+    new Error(`${error.message}; ${where}`, { cause: error }),
+    `if the stores are damaged, delete ${path}: the next start begins anew, without the runs so far`,
+  );
+};
 
 /**
  * `belfry dev`: runs the whole stack until SIGINT, SIGTERM or SIGHUP, and answers the exit code: 0 stopped, 1

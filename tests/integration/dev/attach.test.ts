@@ -63,14 +63,14 @@ test("named endpoints are used instead of the embedded ones, and never with the 
   await dev.exited;
 });
 
-test("an endpoint that does not answer ends the start with 4 and one line", async () => {
+test("an endpoint that does not answer ends the start with 4, one line, and what names it", async () => {
   const dev = await startDev({
     project: makeProject({ "jobs/gated.ts": gatedJob(1) }),
     // The discard port: nobody listens there.
     environment: { AWS_ENDPOINT_URL: "http://127.0.0.1:9" },
   });
   expect(await dev.exited).toEqual({ code: 4, signal: null });
-  expect(dev.output()).toMatch(/^error: .*ECONNREFUSED 127.0.0.1:9$/m);
+  expect(dev.output()).toMatch(/^error: .*ECONNREFUSED 127.0.0.1:9\nAWS_ENDPOINT_URL.* does it run\?$/m);
   expect(dev.output()).not.toMatch(/^\s+at /m);
 });
 
