@@ -78,6 +78,7 @@ export const loadConfig = (env: Environment): StackConfig => {
     dispatchFailuresUrl: text("BELFRY_DISPATCH_FAILURES"),
     emailTopics: named("BELFRY_EMAIL_TOPICS", env["BELFRY_EMAIL_TOPICS"] ?? "{}", "channels and topic ARNs"),
     ...pingsOf(env),
+    ...AWS_TIMINGS,
     leaseMs: milliseconds("BELFRY_LEASE_MS", AWS_TIMINGS.leaseMs),
     clockBoundMs: milliseconds("BELFRY_CLOCK_BOUND_MS", AWS_TIMINGS.clockBoundMs),
     firstLookMs: milliseconds("BELFRY_FIRST_LOOK_MS", AWS_TIMINGS.firstLookMs),

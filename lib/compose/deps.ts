@@ -38,7 +38,8 @@ export const composeDeps = (
   manifest: Manifest,
   { db, sqs }: Clients = makeClients(config),
 ): StackDeps => {
-  const { service, stage, tableName, queueUrls, leaseMs, clockBoundMs, firstLookMs } = config;
+  const { service, stage, tableName, queueUrls, leaseMs, clockBoundMs, firstLookMs, longestAlertWaitMs } =
+    config;
   return {
     table: dynamoTable(db, tableName),
     queue: sqsRunQueue(sqs, queueUrls),
@@ -47,7 +48,7 @@ export const composeDeps = (
     timers: systemTimers,
     random: systemRandom,
     journal: emfJournal(systemClock, { service, stage, ownMetrics: ownMetricsOf(manifest) }),
-    timings: { leaseMs, clockBoundMs, firstLookMs },
+    timings: { leaseMs, clockBoundMs, firstLookMs, longestAlertWaitMs },
     jobs: jobList(manifest, stage),
   };
 };

@@ -11,12 +11,15 @@ export interface Timings {
   readonly clockBoundMs: number;
   /** The watchdog looks at an occurrence first so long after its slot, or its claim by hand. */
   readonly firstLookMs: number;
+  /** A channel that is away is asked that often at the latest: about once in each period of the alarm that says so. */
+  readonly longestAlertWaitMs: number;
 }
 
 export const AWS_TIMINGS: Timings = {
   leaseMs: 60 * SECOND_MS,
   clockBoundMs: 30 * SECOND_MS,
   firstLookMs: 2 * MINUTE_MS,
+  longestAlertWaitMs: 5 * MINUTE_MS,
 };
 
 /** Processes of one machine share a clock, and its owner does not like to wait. */
@@ -24,6 +27,7 @@ export const EMBEDDED_TIMINGS: Timings = {
   leaseMs: 10 * SECOND_MS,
   clockBoundMs: SECOND_MS,
   firstLookMs: 15 * SECOND_MS,
+  longestAlertWaitMs: 50 * SECOND_MS,
 };
 
 /** The handler of a lease that was not renewed is stopped so long before its end. */

@@ -38,7 +38,7 @@ const say = (text: string): void => console.error(text);
 
 const shortened = (): readonly string[] => [
   `a minute of the alarms: ${durationText(EMBEDDED_ALARM_MINUTE_MS)} instead of ${durationText(MINUTE_MS)}`,
-  ...(["leaseMs", "clockBoundMs", "firstLookMs"] as const).map(
+  ...(["leaseMs", "clockBoundMs", "firstLookMs", "longestAlertWaitMs"] as const).map(
     (name) =>
       `${name}: ${durationText(EMBEDDED_TIMINGS[name])} instead of ${durationText(AWS_TIMINGS[name])}`,
   ),

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { DEFAULTS } from "../../lib/core/jobs/job.ts";
+import { EMBEDDED_ALARM_MINUTE_MS, EMBEDDED_TIMINGS } from "../../lib/core/settings.ts";
 import { MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
 import { atSlots, jobFile } from "./project.ts";
 import { alarm, allSucceeded, paged, runOf, type Stage, untilMs } from "./stage.ts";
@@ -122,8 +123,8 @@ export const storeIsAway = async (stage: Stage): Promise<readonly Outcome[]> => 
   return [outcome];
 };
 
-/** A channel that is away is tried that often at the latest. */
-const LONGEST_RETRY_MS = 5 * MINUTE_MS;
+/** The alarm that a chat is away looks back so many of its minutes: the failures of five times five. */
+const FAILING_IS_OVER_MS = 26 * EMBEDDED_ALARM_MINUTE_MS;
 
 /**
  * The second chat takes nothing from the start on, whatever fails meanwhile: all that the first was told comes
@@ -144,8 +145,13 @@ export const chatIsAway = async (stage: Stage): Promise<readonly Outcome[]> => {
   const outcome = await watch.outcomeOf({
     case: `a chat is down for ${awayS} s, beside one that is not`,
     sinceMs: receiver.startedAtMs,
-    expected: [`room ${failed}`, `chat ${failed}`],
-    patienceMs: LONGEST_RETRY_MS + 30 * SECOND_MS,
+    expected: [
+      `room ${failed}`,
+      `chat ${failed}`,
+      notified("alarm", "alerts-failing"),
+      notified("alarm-over", "alerts-failing"),
+    ],
+    patienceMs: EMBEDDED_TIMINGS.longestAlertWaitMs + FAILING_IS_OVER_MS + 30 * SECOND_MS,
     check: async () => {
       const unlike = receiver.unlikeChat();
       if (unlike.length > 0) return unlike.join("; ");

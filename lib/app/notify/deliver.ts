@@ -26,7 +26,7 @@ export interface Route {
   readonly topics: readonly AlertTopic[];
 }
 
-export interface DeliverDeps extends Pick<Deps, "table" | "clock" | "random" | "journal"> {
+export interface DeliverDeps extends Pick<Deps, "table" | "clock" | "random" | "journal" | "timings"> {
   readonly routes: readonly Route[];
   readonly quietHours?: QuietHours;
 }
@@ -45,8 +45,6 @@ const GIVE_UP_AFTER_MS = 7 * DAY_MS;
 const GIVE_UP_TEST_AFTER_MS = 10 * MINUTE_MS;
 
 const FIRST_WAIT_MS = 30 * SECOND_MS;
-/** A channel that is away is tried by one alert; all others go as soon as that one is taken. */
-const LONGEST_WAIT_MS = 5 * MINUTE_MS;
 const LONGEST_WAIT_REFUSED_MS = HOUR_MS;
 /** Even of what a receiver asks for. */
 const LONGEST_RETRY_AFTER_MS = DAY_MS;
@@ -267,19 +265,27 @@ const answerOf = async (channel: Channel, alerts: readonly Alert[]): Promise<Sen
   }
 };
 
-/** A receiver that says when to come again is believed; others are asked at growing waits. */
-const waitMsOf = (answer: Exclude<SendAnswer, { kind: "taken" }>, failures: number): number => {
+/**
+ * A receiver that says when to come again is believed; others are asked at growing waits. A channel that is away is tried
+ * by one alert; all others go as soon as that one is taken.
+ */
+const waitMsOf = (
+  { timings }: DeliverDeps,
+  answer: Exclude<SendAnswer, { kind: "taken" }>,
+  failures: number,
+): number => {
   if (answer.kind === "not-now" && answer.retryAfterMs !== undefined)
     return Math.min(answer.retryAfterMs, LONGEST_RETRY_AFTER_MS);
-  const longestMs = answer.kind === "refused" ? LONGEST_WAIT_REFUSED_MS : LONGEST_WAIT_MS;
+  const longestMs = answer.kind === "refused" ? LONGEST_WAIT_REFUSED_MS : timings.longestAlertWaitMs;
   return Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures, 20), longestMs);
 };
 
 const note = async (
-  { table, clock, journal }: DeliverDeps,
+  deps: DeliverDeps,
   channel: Channel,
   { errand, owner, answer }: { readonly errand: Errand; readonly owner: string; readonly answer: SendAnswer },
 ): Promise<void> => {
+  const { table, clock, journal } = deps;
   const { alert, delivery } = errand;
   const to = { id: alert.id, channel: channel.name };
   if (answer.kind === "taken") {
@@ -289,7 +295,7 @@ const note = async (
     return;
   }
   const { reason } = answer;
-  const nextAtMs = clock.nowMs() + waitMsOf(answer, delivery?.attempts ?? 0);
+  const nextAtMs = clock.nowMs() + waitMsOf(deps, answer, delivery?.attempts ?? 0);
   await repeated(() =>
     table.write(markFailed({ ...to, owner, error: reason, nextAtMs, refused: answer.kind === "refused" })),
   );

@@ -4,24 +4,28 @@ import { MINUTE_MS, shortIsoOf } from "../../core/time.ts";
 import { equals, type Item, set } from "../../core/write.ts";
 import type { Deps } from "../deps.ts";
 import { putAlert } from "../notify/outbox.ts";
+import type { Cursor } from "./pass.ts";
 
 /** A pass comes each minute. A few may fail to start without anybody having to know. */
 const AWAY_AFTER_MS = 5 * MINUTE_MS;
 
 /**
- * When the last pass was, as the cursor tells it: that far it looked then; or, of a pass that failed, when that was.
+ * When the last pass was, as the cursor tells it: that far it looked then; or, of a pass that did not get through, when it was at work.
  * Undefined = there was none.
  */
 export const lastPassMs = (cursor: Item | undefined, firstLookMs: number): number | undefined => {
   const doneUntilMs = cursor?.["doneUntilMs"];
   if (typeof doneUntilMs !== "number") return undefined;
-  return Math.max(doneUntilMs + firstLookMs, Number(cursor?.["failedAtMs"] ?? 0));
+  return Math.max(doneUntilMs + firstLookMs, Number(cursor?.["atWorkAtMs"] ?? 0));
 };
 
-/** Back from an outage of its own the watchdog says so, once; what happened meanwhile it judges from the records. */
+/**
+ * Back from an outage of its own the watchdog says so, once; what happened meanwhile it judges from the records. A pass that
+ * stood still moves the cursor no further than to where it began: to the next one that is no second absence.
+ */
 export const tellOfAbsence = async (
   { clock, table }: Pick<Deps, "clock" | "table">,
-  lastMs: number | undefined,
+  { slotsUntilMs, lastPassMs: lastMs }: Cursor,
 ): Promise<void> => {
   const nowMs = clock.nowMs();
   if (lastMs === undefined || nowMs - lastMs <= AWAY_AFTER_MS) return;
@@ -33,10 +37,11 @@ export const tellOfAbsence = async (
     atMs: nowMs,
     reason: `the watchdog was away for ${away}; it has gone through what happened meanwhile, and tells what is wrong`,
   });
+  await noteAtWork({ table, clock }, slotsUntilMs);
 };
 
 /** So that passes that fail for long are not taken for an absence. The next pass tries all again anyway. */
-export const noteFailedPass = async (
+export const noteAtWork = async (
   { table, clock }: Pick<Deps, "table" | "clock">,
   slotsUntilMs: number,
 ): Promise<void> => {
@@ -44,7 +49,7 @@ export const noteFailedPass = async (
     .write({
       key: CURSOR_KEY,
       condition: equals("doneUntilMs", slotsUntilMs),
-      changes: [set("failedAtMs", clock.nowMs())],
+      changes: [set("atWorkAtMs", clock.nowMs())],
     })
     .catch(() => undefined);
 };

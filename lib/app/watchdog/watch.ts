@@ -18,7 +18,7 @@ import { keepHealth } from "../health/health.ts";
 import { noteOpenRuns } from "../path/open-runs.ts";
 import { continueSeries } from "../series/series.ts";
 import { type Subject, subjectOfJob, subjectsNamed } from "../subjects.ts";
-import { lastPassMs, noteFailedPass, tellOfAbsence } from "./absence.ts";
+import { lastPassMs, noteAtWork, tellOfAbsence } from "./absence.ts";
 import { lookAtAgenda } from "./agenda.ts";
 import { eachInTurn, type Failure, keptElsewhere, throwAny } from "./each-in-turn.ts";
 import { keepPromise, look, lookAt, type Promised, promisedIn } from "./looks.ts";
@@ -39,7 +39,7 @@ export const watch = async (deps: Deps): Promise<void> => {
   const until = { slotsUntilMs: nowMs - firstLookMs, notesUntilMs: nowMs - clockBoundMs, behind };
   const from = await readCursor(deps, until);
   const control = await deps.table.get(CONTROL_KEY, { consistent: false });
-  await tellOfAbsence(deps, from.lastPassMs);
+  await tellOfAbsence(deps, from);
   const pass: Pass = {
     from,
     until,
@@ -64,7 +64,7 @@ export const watch = async (deps: Deps): Promise<void> => {
   ];
   // One that fails for long must not make each pass look at ever more of all the others.
   if (failures.every(({ isKept }) => isKept)) await moveCursor(deps, from, until);
-  else await noteFailedPass(deps, from.slotsUntilMs);
+  else await noteAtWork(deps, from.slotsUntilMs);
   throwAny(failures);
 };
 

@@ -156,9 +156,21 @@ const placeFaults = near(
     ],
     [
       "passes that fail pass for an absence",
-      "  else await noteFailedPass(deps, from.slotsUntilMs);\n",
+      "  else await noteAtWork(deps, from.slotsUntilMs);\n",
       "",
       "what is well is not told of",
+    ],
+  ]),
+  "tests/unit/path/watch-failures.test.ts",
+);
+
+const absenceFaults = near(
+  faultsIn("lib/app/watchdog/absence.ts", [
+    [
+      "a pass that stood still passes for a second absence",
+      "  await noteAtWork({ table, clock }, slotsUntilMs);\n",
+      "",
+      "what is told is told once",
     ],
   ]),
   "tests/unit/path/watch-failures.test.ts",
@@ -339,6 +351,7 @@ export const repairingFaults = [
   ...deadLetterFaults,
   ...watchFaults,
   ...placeFaults,
+  ...absenceFaults,
   ...slotFaults,
   ...turnFaults,
   ...lookFaults,

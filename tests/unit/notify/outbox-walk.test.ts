@@ -5,6 +5,7 @@ import { type DeliverDeps, deliver } from "../../../lib/app/notify/deliver.ts";
 import { putAlert } from "../../../lib/app/notify/outbox.ts";
 import { Unavailable } from "../../../lib/core/errors.ts";
 import { ANY_ALERT, WAITING_ALERTS } from "../../../lib/core/items.ts";
+import { AWS_TIMINGS } from "../../../lib/core/settings.ts";
 import type { Write } from "../../../lib/core/write.ts";
 import type { Channel, SendAnswer } from "../../../lib/ports/channel.ts";
 
@@ -208,6 +209,7 @@ const play = async (walk: Walk) => {
       ...makeProcess(world),
       clock: { nowMs: () => world.clock.nowMs },
       random: { token: () => `owner-${tokens++}`, fraction: () => 0.5 },
+      timings: AWS_TIMINGS,
       journal: { attempt: () => undefined, handlerLine: () => undefined, notice: () => undefined },
     });
   /** As whoever found it would: until the table says so. */

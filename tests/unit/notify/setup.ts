@@ -4,6 +4,7 @@ import { putAlert } from "../../../lib/app/notify/outbox.ts";
 import type { Alert } from "../../../lib/core/alerts/alert.ts";
 import { type Delivery, deliveryIn } from "../../../lib/core/alerts/outbox.ts";
 import { alertKey } from "../../../lib/core/items.ts";
+import { AWS_TIMINGS } from "../../../lib/core/settings.ts";
 import type { Item } from "../../../lib/core/write.ts";
 import type { Channel, SendAnswer } from "../../../lib/ports/channel.ts";
 import type { Table } from "../../../lib/ports/table.ts";
@@ -75,6 +76,7 @@ export const setupOutbox = (
         handlerLine: () => undefined,
         notice: (_level, code, fields) => notices.push({ code, fields }),
       },
+      timings: AWS_TIMINGS,
       routes,
       ...rest,
     },

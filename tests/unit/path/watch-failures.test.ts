@@ -90,6 +90,27 @@ test("a job that fails for an hour makes no pass dearer for the others, and has 
   expect(await cursor()).not.toHaveProperty("behind");
 });
 
+test("a pass that stood still for minutes tells of the absence, and the next pass does not again", async () => {
+  const env = setup({ now: "2026-10-24T12:00:00Z", jobs: [definition({ name: "a" })] });
+  await watch(env.deps);
+  await env.moveBy(MINUTE_MS);
+  let stillForMs = 6 * MINUTE_MS;
+  const { table } = env.deps;
+  const write: Deps["table"]["write"] = async (asked) => {
+    const forMs = asked.key.pk === CURSOR_KEY.pk && asked.key.sk === CURSOR_KEY.sk ? stillForMs : 0;
+    if (forMs > 0) {
+      stillForMs = 0;
+      await env.moveBy(forMs);
+    }
+    return table.write(asked);
+  };
+  await watch({ ...env.deps, table: { ...table, write } });
+  await env.moveBy(MINUTE_MS);
+  await watch(env.deps);
+  const told = env.table.items().map(({ pk }) => String(pk));
+  expect(told.filter((pk) => pk.startsWith("A#watchdog-back"))).toHaveLength(1);
+});
+
 test("where a look that failed cannot be noted again either, the pass is repeated as a whole, and is no absence", async () => {
   const { env, away, pass, cursor } = await withBrokenQueue();
   // Until the watchdog has notes of runs that it could not send.
