@@ -239,6 +239,8 @@ test("a pass that crashed after it recorded a range of missed slots records it o
   const env = await deployed([minutely({ policy: "skip", max: 1 })]);
   await env.moveTo("2027-01-02T00:00:00Z");
   const onCursor = ({ sk }: { readonly sk: string }) => sk === "cursor";
+  // The first reads it, the second notes that the watchdog is back, the third moves it.
+  env.pass("write", onCursor);
   env.pass("write", onCursor);
   env.fail("write", "down", onCursor);
   await expect(watch(env.deps)).rejects.toThrow("down");
