@@ -1,3 +1,4 @@
+import { readRunId } from "../core/identity.ts";
 import type { AttemptEnd, AttemptRequest, Attempts } from "../ports/attempts.ts";
 import type { SideEffects } from "./effects.ts";
 import type { Process, Universe } from "./process.ts";
@@ -37,10 +38,15 @@ export const workOf = ({
   readonly part?: AttemptRequest["part"] | undefined;
 }): string => (part?.kind === "shard" ? `${runId}/${part.index}` : runId);
 
+const aboutOf = ({ runId, part }: Pick<AttemptRequest, "runId" | "part">): string => {
+  const of = part?.kind === "shard" ? ` shard=${part.index}` : part === undefined ? "" : ` ${part.kind}`;
+  return `${readRunId(runId)?.slotKey ?? runId}${of}`;
+};
+
 /** Notes that a handler begins, and how it ends: by itself, or with its process. */
 export const notedExecution = (
   { executions }: Traces,
-  { time }: Universe,
+  { time, trace }: Universe,
   process: Process,
   request: Pick<AttemptRequest, "runId" | "job" | "attempt" | "part">,
 ) => {
@@ -56,17 +62,22 @@ export const notedExecution = (
     slept: process.slept,
   };
   const number = executions.push(execution);
+  const tell = (what: string): void =>
+    trace?.({ atMs: time.now(), process: process.name, what, about: aboutOf(request) });
+  tell(`handler begins, attempt ${request.attempt}`);
   const { promise: ended, resolve } = Promise.withResolvers<AttemptEnd>();
   const end = (answer: AttemptEnd): void => {
     if (execution.endedAtMs !== undefined) return;
     execution.endedAtMs = time.now();
     execution.answer = answer;
+    tell(`handler ends: ${answer.kind}`);
     if (process.alive()) resolve(answer);
   };
   process.onDeath(() => {
     if (execution.endedAtMs !== undefined) return;
     execution.endedAtMs = time.now();
     execution.died = true;
+    tell("handler dies with its process");
   });
   return { number, ended, end };
 };

@@ -3,6 +3,7 @@ import { SECOND_MS } from "../core/time.ts";
 import type { Clock, Random, Timers } from "../ports/clock.ts";
 import type { SeededRandom } from "./random.ts";
 import type { RealWork } from "./real-work.ts";
+import type { Step } from "./trace.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
 /**
@@ -30,6 +31,8 @@ export interface Universe {
   /** Nothing fails, and no call takes any time: faster, where neither is to be seen. */
   readonly ideal: boolean;
   readonly work: RealWork;
+  /** Told of all that happens, where somebody wants to know why. */
+  readonly trace?: (step: Step) => void;
   /** How often each kind hit each port call: `<kind> <port call>` -> times. */
   readonly hits: Map<string, number>;
 }
@@ -57,8 +60,11 @@ export interface Process {
   /** Called once, when the process dies. */
   onDeath(act: () => void): void;
   kill(): void;
-  /** The effect happens between two waits, at one instant, unless a fault prevents it. */
-  call<Answer>(port: string, effect: () => Promise<Answer>): Promise<Answer>;
+  /**
+   * The effect happens between two waits, at one instant, unless a fault prevents it.
+   * @param about for whoever traces the story
+   */
+  call<Answer>(port: string, effect: () => Promise<Answer>, about?: string): Promise<Answer>;
 }
 
 interface Life {
@@ -115,8 +121,13 @@ const makeWaits = (time: VirtualTime, { alive }: Life) => {
 };
 
 /** Calls of ports that take their time, and go wrong by chance. */
-const makeCalls = (universe: Universe, life: Life, waits: ReturnType<typeof makeWaits>): Process["call"] => {
-  const { random, ideal } = universe;
+const makeCalls = (
+  universe: Universe,
+  name: string,
+  life: Life,
+  waits: ReturnType<typeof makeWaits>,
+): Process["call"] => {
+  const { random, ideal, time, trace } = universe;
   const { wait, sleep } = waits;
 
   const die = <Answer>(): Promise<Answer> => {
@@ -126,8 +137,14 @@ const makeCalls = (universe: Universe, life: Life, waits: ReturnType<typeof make
   };
 
   if (ideal) return (_port, effect) => effect();
-  return async <Answer>(port: string, effect: () => Promise<Answer>): Promise<Answer> => {
+  const faultAt = (port: string, about: string): (typeof FAULT_KINDS)[number] | undefined => {
     const fault = FAULT_KINDS.find((kind) => strikes(universe, kind, port));
+    if (fault !== undefined) trace?.({ atMs: time.now(), process: name, what: `${fault} at ${port}`, about });
+    return fault;
+  };
+
+  return async <Answer>(port: string, effect: () => Promise<Answer>, about = ""): Promise<Answer> => {
+    const fault = faultAt(port, about);
     await wait(random.whole(1, random.chance(0.05) ? 2_000 : 20));
     if (fault === "pause") {
       sleep(random.whole(60, 300) * SECOND_MS);
@@ -156,6 +173,6 @@ export const makeProcess = (universe: Universe, name: string, skewMs: number): P
     timers: waits.timers,
     randomPort: { token: () => random.token() + random.token(), fraction: () => random.fraction() },
     slept: waits.slept,
-    call: makeCalls(universe, life, waits),
+    call: makeCalls(universe, name, life, waits),
   };
 };

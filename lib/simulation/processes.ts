@@ -2,9 +2,10 @@ import type { Deps } from "../app/deps.ts";
 import type { JobList } from "../core/jobs/job-list.ts";
 import { AWS_TIMINGS } from "../core/settings.ts";
 import type { Journal } from "../ports/journal.ts";
-import type { Table } from "../ports/table.ts";
+import type { Table, WriteAnswer } from "../ports/table.ts";
 import { makeProcess, type Process, type Universe } from "./process.ts";
 import { queuePort, type SimulatedQueue } from "./queues.ts";
+import { aboutOf, answerText } from "./trace.ts";
 
 /** What every process of the deployment shares. */
 export interface Services {
@@ -19,9 +20,17 @@ export interface Services {
 
 export type Spawn = (name: string) => { readonly process: Process; readonly deps: Deps };
 
-const tablePort = ({ call }: Process, table: Table): Table => ({
-  write: (write) => call("table.write", () => table.write(write)),
-  get: (key, options) => call("table.get", () => table.get(key, options)),
+const tablePort = ({ time, trace }: Universe, { call, name }: Process, table: Table): Table => ({
+  write: (write) => {
+    const about = trace === undefined ? "" : aboutOf(write);
+    const act = async (): Promise<WriteAnswer> => {
+      const answer = await table.write(write);
+      trace?.({ atMs: time.now(), process: name, what: answerText(answer), about });
+      return answer;
+    };
+    return call("table.write", act, about);
+  },
+  get: (key, options) => call("table.get", () => table.get(key, options), `${key.pk} ${key.sk}`),
   getMany: (keys) => call("table.getMany", () => table.getMany(keys)),
   query: (query) => call("table.query", () => table.query(query)),
 });
@@ -37,7 +46,7 @@ export const makeSpawn = (universe: Universe, services: Services): Spawn => {
     const process = skewMs > WITHIN_BOUND_MS ? { ...own, slept: () => true } : own;
     const { clock, timers, randomPort } = process;
     const ports = {
-      table: tablePort(process, table),
+      table: tablePort(universe, process, table),
       queue: queuePort(universe, process, queueOf),
       clock,
       timers,

@@ -1,4 +1,4 @@
-import { messageText } from "../core/runs/message.ts";
+import { messageText, type RunMessage } from "../core/runs/message.ts";
 import type { RunQueue, SendAnswer } from "../ports/run-queue.ts";
 import { type Process, strikes, type Universe } from "./process.ts";
 
@@ -92,19 +92,38 @@ export const makeQueue = (universe: Universe, settings: QueueSettings) => {
 
 export type SimulatedQueue = ReturnType<typeof makeQueue>;
 
+const aboutMessage = ({ slotKey, epoch, shard }: RunMessage): string =>
+  `${slotKey} ep=${epoch}${shard === undefined ? "" : ` shard=${shard.index}`}`;
+
 /** The pools' queues as one process sees them. */
 export const queuePort = (
-  { random, faults }: Universe,
+  { random, faults, time, trace }: Universe,
   process: Process,
   queueOf: (pool: string) => SimulatedQueue,
 ): RunQueue => ({
-  send: (pool, message) => process.call("queue.send", async () => queueOf(pool).send(messageText(message))),
+  send: (pool, message) => {
+    const about = aboutMessage(message);
+    return process.call(
+      "queue.send",
+      async () => {
+        trace?.({ atMs: time.now(), process: process.name, what: "sends", about });
+        queueOf(pool).send(messageText(message));
+      },
+      about,
+    );
+  },
   // A batch is one call; some of its messages may get lost all the same, and are not confirmed.
   sendBatch: (pool, messages) =>
     process
       .call("queue.sendBatch", async () =>
         messages.map((message): SendAnswer => {
           if (random.chance(faults()["unconfirmed"] ?? 0)) return { kind: "unconfirmed" };
+          trace?.({
+            atMs: time.now(),
+            process: process.name,
+            what: "sends",
+            about: aboutMessage(message),
+          });
           queueOf(pool).send(messageText(message));
           return { kind: "sent" };
         }),

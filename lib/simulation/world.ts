@@ -16,6 +16,7 @@ import { seededRandom } from "./random.ts";
 import { makeRealWork } from "./real-work.ts";
 import { makeSchedule } from "./schedules.ts";
 import { tableProbe } from "./table-probe.ts";
+import type { Step } from "./trace.ts";
 import { virtualTime } from "./virtual-time.ts";
 import { judgeDeadOf, makeWorkers } from "./workers.ts";
 
@@ -42,6 +43,8 @@ export interface WorldOptions {
   readonly watchEveryMs?: number;
   /** Run-time schedules as the jobs that they are carried out as, for those who judge. */
   readonly automations?: readonly JobDefinition[];
+  /** Told of each step of the story. */
+  readonly trace?: (step: Step) => void;
   /** Told of each item as it is written. */
   readonly seen?: (item: Item) => void;
   /** By name: those of all jobs. */
@@ -53,19 +56,34 @@ export interface WorldOptions {
 
 const silent: Journal = { attempt: () => undefined, notice: () => undefined, handlerLine: () => undefined };
 
-/** A deployment on a virtual clock: the real use cases, with processes, queues and schedules that fail by seed. */
-export const makeWorld = (options: WorldOptions) => {
-  const { startMs, watchdog, watchEveryMs = MINUTE_MS, automations = [], seen = () => undefined } = options;
+const makeUniverse = ({ startMs, seed, faults, ideal = false, trace }: WorldOptions) => {
   const work = makeRealWork();
   const time = virtualTime(startMs, work.settle);
   // The first minute goes well: a deployment whose definitions are not in the table expects no slots yet.
   let current: Faults = {};
   time.at(startMs + MINUTE_MS, () => {
-    current = options.faults;
+    current = faults;
   });
-  const random = seededRandom(options.seed);
-  const { ideal = false } = options;
-  const universe: Universe = { time, random, work, ideal, faults: () => current, hits: new Map() };
+  const universe: Universe = {
+    time,
+    random: seededRandom(seed),
+    work,
+    ideal,
+    faults: () => current,
+    hits: new Map(),
+    ...(trace === undefined ? {} : { trace }),
+  };
+  const endFaults = (): void => {
+    current = {};
+  };
+  return { universe, endFaults };
+};
+
+/** A deployment on a virtual clock: the real use cases, with processes, queues and schedules that fail by seed. */
+export const makeWorld = (options: WorldOptions) => {
+  const { watchdog, watchEveryMs = MINUTE_MS, automations = [], seen = () => undefined } = options;
+  const { universe, endFaults } = makeUniverse(options);
+  const { time, random } = universe;
   const stored: MemoryTable = memoryTable();
   const deployment = makeDeployment(options.jobs, automations, poolsOf(options));
   const executions: Execution[] = [];
@@ -113,9 +131,7 @@ export const makeWorld = (options: WorldOptions) => {
     failWorkersUntil: workers.failUntil,
     failedStarts: workers.failedStarts,
     /** From here on nothing goes wrong any more. */
-    endFaults: (): void => {
-      current = {};
-    },
+    endFaults,
   };
 };
 

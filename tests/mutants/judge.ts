@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Ran, Workspace } from "./workspace.ts";
 
 /** Short stories, each seed with the next overlap policy; it stops at the first broken promise. */
-const SIMULATION = ["tests/simulation/simulate.ts", "--stop", "--slots", "16", "--first", "2"];
+const SIMULATION = ["tests/simulation/simulate.ts", "--stop", "--no-trace", "--slots", "16", "--first", "2"];
 
 /** Test by test, and no further than the first that fails. */
 const VITEST = ["node_modules/vitest/vitest.mjs", "run", "--bail=1", "--no-isolate", "--reporter=json"];

@@ -6,6 +6,7 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
 import { SURROUNDING_FAULTS } from "../../lib/simulation/faults.ts";
 import { brokenPromises, type Verdict } from "../../lib/simulation/invariants.ts";
 import type { Faults } from "../../lib/simulation/process.ts";
+import type { Step } from "../../lib/simulation/trace.ts";
 import { definition } from "../support/definitions.ts";
 import { makeWorld, type World } from "./world.ts";
 
@@ -53,6 +54,7 @@ export interface Scenario {
   readonly deploys?: boolean;
   /** Clocks differ by minutes; default: by less than the bound. */
   readonly skewed?: boolean;
+  readonly trace?: (step: Step) => void;
   /** They backfill past slots, and retry all dead runs, as well. */
   readonly series?: boolean;
 }
@@ -219,6 +221,7 @@ export const play = async ({
   deploys = false,
   skewed = false,
   series = false,
+  trace,
 }: Scenario): Promise<Played> => {
   // With a watchdog, every fifth story leaves what a kill interrupted to a person; not where clocks are far apart, since a
   // lease may be taken for one that is over then, as often as that person decides.
@@ -227,8 +230,8 @@ export const play = async ({
   const job = { ...jobOf(policy, firstSlotMs + count * SLOT_EVERY_MS, park), ...shardsOf(seed) };
   // Some deployments take several messages an invocation.
   const batch = seed % 4 === 1 ? 5 : 1;
-  const clocks = skewed ? { skewMs: MINUTES_OFF_MS } : {};
-  const world = makeWorld({ seed, startMs: START_MS, jobs: [job], faults, watchdog, batch, ...clocks });
+  const more = { ...(skewed && { skewMs: MINUTES_OFF_MS }), ...(trace && { trace }) };
+  const world = makeWorld({ seed, startMs: START_MS, jobs: [job], faults, watchdog, batch, ...more });
   const slots = Array.from({ length: count }, (_, index) => firstSlotMs + index * SLOT_EVERY_MS);
   world.start();
   for (const slotMs of slots) world.schedule(job, slotMs);

@@ -1,5 +1,5 @@
 /**
- * `npm run simulate -- [--seeds N] [--first N] [--slots N] [--stop] [--json]`: plays the deployment under seeded
+ * `npm run simulate -- [--seeds N] [--first N] [--slots N] [--stop] [--no-trace] [--json]`: plays the deployment under seeded
  * faults, each seed with the next overlap policy, a sixth of them without a watchdog, a fifth with a backfill, a
  * seventh with clocks that differ by minutes, a twentieth with run-time schedules. Exit 1 when a promise was broken; the seed and what broke are printed, and
  * `--seeds 1 --first SEED` plays the same story again. `--stop` ends at the first of them.
@@ -7,14 +7,17 @@
 import { parseArgs } from "node:util";
 import { FAULT_KINDS } from "../../lib/simulation/process.ts";
 import { playAutomations } from "./automations.ts";
+import { brokenIn, brokenStory, type Play } from "./broken-story.ts";
 import { ANSWERS_AND_DUPLICATES, EVERY_FAULT, type Played, POLICIES, type Policy, play } from "./scenario.ts";
 
 const { values } = parseArgs({
+  allowNegative: true,
   options: {
     seeds: { type: "string", default: "2000" },
     first: { type: "string", default: "1" },
     slots: { type: "string", default: "100" },
     stop: { type: "boolean", default: false },
+    trace: { type: "boolean", default: true },
     json: { type: "boolean", default: false },
   },
 });
@@ -88,6 +91,17 @@ const printTable = (): readonly string[] => {
   return empty;
 };
 
+/** The shortest story of the seed that breaks a promise, and what happened to the first run that it names. */
+const tellStory = async (seed: number, policy: Policy): Promise<void> => {
+  if (automates(seed)) return;
+  const playSome: Play = (slots, trace) =>
+    play({ ...scenarioOf(seed, policy), slots, ...(trace && { trace }) });
+  const story = await brokenStory(playSome, Number(values.slots));
+  if (story === undefined) return;
+  console.error(`  again by: npm run simulate -- --seeds 1 --first ${seed} --slots ${story.slots}`);
+  console.error(`  ${story.broken[0]}:\n    ${story.lines.join("\n    ")}`);
+};
+
 const first = Number(values.first);
 for (let seed = first; seed < first + Number(values.seeds); seed++) {
   const policy = POLICIES[seed % POLICIES.length];
@@ -97,9 +111,11 @@ for (let seed = first; seed < first + Number(values.seeds); seed++) {
     : await play(scenarioOf(seed, policy));
   if (!automates(seed) && scenarioOf(seed, policy).skewed) skewedSeeds += 1;
   count(policy, played);
-  const { lost, doubled, stuck } = played.verdict;
-  const broken = [...lost, ...doubled, ...stuck];
-  if (broken.length > 0) console.error(`seed ${seed}, overlap ${policy.name}:\n  ${broken.join("\n  ")}`);
+  const broken = brokenIn(played.verdict);
+  if (broken.length > 0) {
+    console.error(`seed ${seed}, overlap ${policy.name}:\n  ${broken.join("\n  ")}`);
+    if (values.trace) await tellStory(seed, policy);
+  }
   if (broken.length > 0 && values.stop) break;
   if (totals.seeds % 100 === 0) console.error(`${totals.seeds} seeds, ${totals.occurrences} occurrences`);
 }
