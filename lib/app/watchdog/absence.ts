@@ -1,7 +1,7 @@
 import { roughText } from "../../core/duration.ts";
 import { CURSOR_KEY } from "../../core/items.ts";
 import { MINUTE_MS, shortIsoOf } from "../../core/time.ts";
-import { equals, type Item, set } from "../../core/write.ts";
+import { absent, any, type Item, lessThan, set } from "../../core/write.ts";
 import type { Deps } from "../deps.ts";
 import { putAlert } from "../notify/outbox.ts";
 import type { Cursor } from "./pass.ts";
@@ -25,7 +25,7 @@ export const lastPassMs = (cursor: Item | undefined, firstLookMs: number): numbe
  */
 export const tellOfAbsence = async (
   { clock, table }: Pick<Deps, "clock" | "table">,
-  { slotsUntilMs, lastPassMs: lastMs }: Cursor,
+  { lastPassMs: lastMs }: Cursor,
 ): Promise<void> => {
   const nowMs = clock.nowMs();
   if (lastMs === undefined || nowMs - lastMs <= AWAY_AFTER_MS) return;
@@ -37,19 +37,20 @@ export const tellOfAbsence = async (
     atMs: nowMs,
     reason: `the watchdog was away for ${away}; it has gone through what happened meanwhile, and tells what is wrong`,
   });
-  await noteAtWork({ table, clock }, slotsUntilMs);
+  await noteAtWork({ table, clock });
 };
 
-/** So that passes that fail for long are not taken for an absence. The next pass tries all again anyway. */
-export const noteAtWork = async (
-  { table, clock }: Pick<Deps, "table" | "clock">,
-  slotsUntilMs: number,
-): Promise<void> => {
+/**
+ * So that passes that fail for long are not taken for an absence, wherever the cursor is by now. The next pass tries all
+ * again anyway.
+ */
+export const noteAtWork = async ({ table, clock }: Pick<Deps, "table" | "clock">): Promise<void> => {
+  const nowMs = clock.nowMs();
   await table
     .write({
       key: CURSOR_KEY,
-      condition: equals("doneUntilMs", slotsUntilMs),
-      changes: [set("atWorkAtMs", clock.nowMs())],
+      condition: any(absent("atWorkAtMs"), lessThan("atWorkAtMs", nowMs)),
+      changes: [set("atWorkAtMs", nowMs)],
     })
     .catch(() => undefined);
 };

@@ -64,7 +64,7 @@ export const watch = async (deps: Deps): Promise<void> => {
   ];
   // One that fails for long must not make each pass look at ever more of all the others.
   if (failures.every(({ isKept }) => isKept)) await moveCursor(deps, from, until);
-  else await noteAtWork(deps, from.slotsUntilMs);
+  else await noteAtWork(deps);
   throwAny(failures);
 };
 

@@ -156,7 +156,7 @@ const placeFaults = near(
     ],
     [
       "passes that fail pass for an absence",
-      "  else await noteAtWork(deps, from.slotsUntilMs);\n",
+      "  else await noteAtWork(deps);\n",
       "",
       "what is well is not told of",
     ],
@@ -168,7 +168,7 @@ const absenceFaults = near(
   faultsIn("lib/app/watchdog/absence.ts", [
     [
       "a pass that stood still passes for a second absence",
-      "  await noteAtWork({ table, clock }, slotsUntilMs);\n",
+      "  await noteAtWork({ table, clock });\n",
       "",
       "what is told is told once",
     ],

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { cancelRun, retryRun } from "../../../lib/app/operate/operator.ts";
+import { CONTROL_KEY, CURSOR_KEY } from "../../../lib/core/items.ts";
 import type { Alerts, JobDefinition } from "../../../lib/core/jobs/job.ts";
 import { DEFAULTS } from "../../../lib/core/jobs/job.ts";
 import { start } from "../../../lib/core/runs/transitions.ts";
@@ -297,6 +298,22 @@ test("back from an outage of its own, the watchdog says so once, and judges what
       expect.stringMatching(/^the watchdog was away for 5 hours, from 2027-03-01T01:30:00Z /),
     ],
   ]);
+});
+
+test("a pass that stood still through the outage, and moves the cursor while another is back already, makes it no second absence", async () => {
+  const stack = await started(hourly());
+  await stack.playUntil("2027-03-01T01:30:00Z");
+  const cursor = await stack.table.get(CURSOR_KEY, { consistent: true });
+  stack.works.watchdog = false;
+  await stack.playUntil("2027-03-01T01:45:00Z");
+  stack.meanwhile(
+    "get",
+    ({ pk, sk }) => pk === CONTROL_KEY.pk && sk === CONTROL_KEY.sk,
+    () => stack.put(CURSOR_KEY, { doneUntilMs: Number(cursor?.["doneUntilMs"]) + MINUTE_MS }),
+  );
+  stack.works.watchdog = true;
+  await stack.playUntil("2027-03-01T01:50:00Z");
+  expect(stack.alerts().map(({ kind }) => kind)).toEqual(["watchdog-back"]);
 });
 
 test("a failure after a success that nobody saw is another one, and is told", async () => {
