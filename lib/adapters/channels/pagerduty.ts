@@ -19,10 +19,10 @@ const DEDUP_CHARACTERS = 255;
  * What is told of one job, run-time schedule or alarm is one incident, which good news resolves. What nothing resolves
  * is an incident of its own: under the key of an earlier one it would be taken for the same, and told to nobody.
  */
-const incidentOf = ({ id, job, automation, alarm, passing }: Alert): string => {
+const incidentOf = ({ id, job, subject = job, automation, alarm, passing }: Alert): string => {
   if (passing === true) return id;
   if (automation !== undefined) return `automation/${automation}`;
-  return alarm ?? (job === undefined ? id : `job/${job}`);
+  return alarm ?? (subject === undefined ? id : `job/${subject}`);
 };
 
 const dedupKey = (alert: Alert, { stage }: TextContext): string =>

@@ -35,6 +35,8 @@ export interface Alert {
   /** One sentence: what is the matter, and why. */
   readonly reason: string;
   readonly job?: string;
+  /** The oldest name of a job that was renamed: what is told of it is one matter, before and after. */
+  readonly subject?: string;
   /** Id of the run-time schedule whose run it is; `job` is what that runs. */
   readonly automation?: string;
   readonly owner?: string;

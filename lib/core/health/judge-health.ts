@@ -195,6 +195,7 @@ export const alertOf = (
     reason,
     job: job.name,
     ...(automation === undefined ? {} : { automation }),
+    ...(automation !== undefined || job.subject === job.name ? {} : { subject: job.subject }),
     timezone: job.timezone,
     ...(job.owner === undefined ? {} : { owner: job.owner }),
     ...(job.runbook === undefined ? {} : { runbook: job.runbook }),

@@ -56,6 +56,17 @@ test("what is open of a removed job is told to be over, once, to whom it was tol
   });
 });
 
+test("what is told of a renamed job names both, so that it is known for the same matter", async () => {
+  const before = await paged();
+  const after = await deployed(before, [report({ name: "daily-report", subject: "report" }), other]);
+  after.handle(() => ({ kind: "returned" }));
+  await after.playUntil("2027-03-01T04:10:00Z");
+  expect(kinds(after)).toEqual(["failed", "failing", "recovered"]);
+  const [first, , last] = after.alerts();
+  expect(first).not.toHaveProperty("subject");
+  expect(last).toMatchObject({ kind: "recovered", job: "daily-report", subject: "report" });
+});
+
 test("a removed job that was well, or whose recoveries nobody wants to hear of, is told of in no way", async () => {
   const well = await liveStack({ now: START, jobs: [report(), other] });
   well.handle(() => ({ kind: "returned" }));

@@ -353,6 +353,15 @@ test("news that nothing will end is an incident of its own in PagerDuty, neither
   ]);
 });
 
+test("a job that is renamed while something is wrong has its incident resolved under its new name", async () => {
+  const failed = { ...ofJob, kind: "failed", id: "flip~daily-report~1" } as const;
+  const renamed = { ...ofJob, job: "report", subject: "daily-report" } as const;
+  expect(await incidents(failed, { ...renamed, kind: "recovered", id: "flip~daily-report~2" })).toEqual([
+    "trigger belfry/prod/job/daily-report",
+    "resolve belfry/prod/job/daily-report",
+  ]);
+});
+
 test("a job that is removed has its incident resolved, as by a recovery", async () => {
   const failed = { ...ofJob, kind: "failed", id: "flip~daily-report~1" } as const;
   expect(await incidents(failed, { ...ofJob, kind: "removed", id: "flip~daily-report~2" })).toEqual([
