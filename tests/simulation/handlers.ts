@@ -34,18 +34,30 @@ export const FAILURE = {
   stack: "Error: the handler failed\n    at x",
 };
 
-/** Takes its time, and then does what the work is; or never ends. */
-const timed = (
-  { random, faults }: Universe,
-  { timers }: Process,
-  { timeoutMs }: { readonly timeoutMs: number },
-  { act, end }: { readonly act: () => void; readonly end: (answer: AttemptEnd) => void },
-): void => {
+interface Work {
+  readonly number: number;
+  readonly timeoutMs: number;
+  act(): void;
+  end(answer: AttemptEnd): void;
+}
+
+/** Takes its time, and then does what the work is; or never ends: then its thread is ended, or its function at its limit. */
+const timed = (universe: Universe, process: Process, { number, timeoutMs, act, end }: Work): void => {
+  const { random, faults, hits } = universe;
   const hangs = random.chance(faults()["hang"] ?? 0);
   const lasts = hangs ? Number.POSITIVE_INFINITY : random.whole(10, random.chance(0.2) ? 200_000 : 5_000);
-  if (lasts < timeoutMs) timers.after(lasts, act);
-  else timers.after(timeoutMs, () => end({ kind: "timed-out", error: FAILURE }));
+  if (lasts < timeoutMs) {
+    process.timers.after(lasts, act);
+    return;
+  }
+  process.timers.after(timeoutMs, () => {
+    if (number % 2 === 0) return end({ kind: "timed-out", error: FAILURE });
+    hits.set(KILLED, (hits.get(KILLED) ?? 0) + 1);
+    process.kill();
+  });
 };
+
+const KILLED = "killed-at-limit handler";
 
 /** Handlers that take some time, and then return, throw, continue later, or never end; they die with their process. */
 export const simulatedAttempts: Handlers = (universe, process, traces) => ({
@@ -65,7 +77,7 @@ export const simulatedAttempts: Handlers = (universe, process, traces) => ({
     const inList = (): void => void listSome(services).then(last, failed);
     const long = random.chance(universe.faults()["continue"] ?? 0);
     const act = request.part?.kind === "list" ? inList : long ? inSteps : () => last();
-    timed(universe, process, request, { act, end });
+    timed(universe, process, { number, timeoutMs: request.timeoutMs, act, end });
     return {
       ended,
       // Time to obey the signal; the lease's stop margin is longer than that.

@@ -31,6 +31,17 @@ const PORTS = [
   "queue.sendBatch",
 ] as const;
 
+/** What goes wrong elsewhere than at the call of a port. */
+const AROUND = [
+  ["duplicate", "queue"],
+  ["early-visibility", "queue"],
+  ["duplicate-event", "schedule"],
+  ["late-event", "schedule"],
+  ["very-late-event", "schedule"],
+  ["dropped-event", "schedule"],
+  ["killed-at-limit", "handler"],
+] as const;
+
 /** Cells of the table that no story can hit, and why. */
 const IMPOSSIBLE: { readonly [cell: string]: string } = {};
 
@@ -78,14 +89,13 @@ const count = (policy: Policy, { world, verdict, occurrences }: Played): void =>
 
 const printTable = (): readonly string[] => {
   const empty: string[] = [];
-  for (const kind of FAULT_KINDS) {
-    for (const port of PORTS) {
-      const cells = POLICIES.map(({ name }) => hits.get(`${kind} ${port} ${name}`) ?? 0);
-      console.error(`${`${kind} at ${port}`.padEnd(34)} ${cells.map((n) => String(n).padStart(8)).join("")}`);
-      for (const [index, times] of cells.entries()) {
-        const cell = `${kind} ${port} ${POLICIES[index]?.name}`;
-        if (times === 0 && IMPOSSIBLE[cell] === undefined) empty.push(cell);
-      }
+  const atPorts = FAULT_KINDS.flatMap((kind) => PORTS.map((port) => [kind, port] as const));
+  for (const [kind, where] of [...atPorts, ...AROUND]) {
+    const cells = POLICIES.map(({ name }) => hits.get(`${kind} ${where} ${name}`) ?? 0);
+    console.error(`${`${kind} at ${where}`.padEnd(34)} ${cells.map((n) => String(n).padStart(8)).join("")}`);
+    for (const [index, times] of cells.entries()) {
+      const cell = `${kind} ${where} ${POLICIES[index]?.name}`;
+      if (times === 0 && IMPOSSIBLE[cell] === undefined) empty.push(cell);
     }
   }
   return empty;
