@@ -47,6 +47,14 @@ const eventLine = (event: Record<string, unknown>): string | undefined => {
   return `${subject === undefined ? "" : `${subject}  `}${mark}${message}${spanOf(event)}${whyOf(event)}`;
 };
 
+/** More of one line says no more to a person, and hides the lines before it. */
+const LONGEST_LINE = 2_000;
+
+const shortened = (line: string): string =>
+  line.length > LONGEST_LINE
+    ? `${line.slice(0, LONGEST_LINE)}... (${line.length - LONGEST_LINE} more characters are in the log file)`
+    : line;
+
 /**
  * What the person in front of `dev` sees of a line that a child has printed: one short line for an attempt that is
  * over, warnings and errors, a handler's own log lines, and whatever a job's code prints. All else stays in the
@@ -54,6 +62,8 @@ const eventLine = (event: Record<string, unknown>): string | undefined => {
  */
 export const lineForPeople = (child: string, line: string): string | undefined => {
   const event = readJson(line);
-  if (event !== undefined) return eventLine(event);
-  return child.startsWith("worker-") && line.trim() !== "" ? line : undefined;
+  if (event === undefined)
+    return child.startsWith("worker-") && line.trim() !== "" ? shortened(line) : undefined;
+  const shown = eventLine(event);
+  return shown === undefined ? undefined : shortened(shown);
 };

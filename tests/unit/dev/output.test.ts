@@ -130,9 +130,12 @@ test.each([
   expect(lineForPeople("worker-default", JSON.stringify(event))).toBe(line);
 });
 
-test("what a job's code prints is shown as it is; what else control and emulators print is not", () => {
+test("what a job's code prints is shown as it is, the beginning of what is very long; what else control and emulators print is not", () => {
   expect(lineForPeople("worker-default", "{ hello")).toBe("{ hello");
   expect(lineForPeople("control", "plain")).toBeUndefined();
+  expect(lineForPeople("worker-default", "x".repeat(1_000_000))).toBe(
+    `${"x".repeat(2_000)}... (998000 more characters are in the log file)`,
+  );
 });
 
 test("a log keeps the bytes, and hands on whole lines whatever the pieces", () => {
