@@ -287,7 +287,11 @@ export const judgeHealth = (job: JobDefinition, before: Health, seen: Seen): Jud
   };
   return {
     ...result,
-    ...(pauses ? { pause: `paused itself after ${streak?.count === 1 ? "1 failure" : `${streak?.count} failures in a row`}` } : {}),
+    ...(pauses
+      ? {
+          pause: `paused itself after ${streak?.count === 1 ? "1 failure" : `${streak?.count} failures in a row`}`,
+        }
+      : {}),
     late: [...newly("late"), ...lateStarts(turn)],
     stuck: [...newly("stuck"), ...lostWorkers(turn)],
     reachesPage: streak?.level === 2 && (before.streak?.level !== 2 || isNewStreak(before.streak, streak)),
