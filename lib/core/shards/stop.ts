@@ -11,6 +11,7 @@ import {
   equals,
   type Item,
   increment,
+  not,
   remove,
   set,
   setOnce,
@@ -32,9 +33,13 @@ const putOff = (change: Change): readonly Change[] => {
   return change.path === "st" ? [set("st", "running"), set("endsAs", change.value)] : [change];
 };
 
-/** The same write as the first of the two steps: of the end that it would have been, state and reason are noted. */
+/**
+ * The same write as the first of the two steps: of the end that it would have been, state and reason are noted. The run is
+ * `running` still, so that a late copy of the write is refused by the phase.
+ */
 export const putOffEnd = (end: Write): Write => ({
   ...end,
+  condition: all(...(end.condition === undefined ? [] : [end.condition]), not(equals("ph", "stop"))),
   changes: [...end.changes.flatMap(putOff), set("ph", "stop")],
 });
 

@@ -5,6 +5,12 @@ const STOPPED = "of a run that was stopped no shard starts, and none is at work 
 export const stoppingFaults = [
   ...faultsIn("lib/core/shards/stop.ts", [
     [
+      "a late copy of an end that is put off is written again",
+      '[end.condition]), not(equals("ph", "stop"))),',
+      "[end.condition])),",
+      "a failed attempt is counted once",
+    ],
+    [
       "a run in its shards is cancelled in whatever phase",
       '    condition: all(equals("ep", epoch), equals("st", "running"), equals("ph", "shards")),',
       '    condition: all(equals("ep", epoch), equals("st", "running")),',

@@ -253,6 +253,13 @@ test("an end that is put off notes the state and the reason, and neither the ins
   expect(after).toEqual({ ...stopping, tries: "x", reason: "6 attempts failed", attempts: 1 });
 });
 
+test("an end that is put off is written once: a late copy of it, which finds the run running still, is refused", () => {
+  const end = finish({ occurrence, fence: 5 }, { state: "dead", nowMs: NOW_MS, tries: "x", failed: true });
+  const sending = { ...KEY, ...running, ph: "send" };
+  expect(accepts(putOffEnd(end), sending)).toBe(true);
+  expect(accepts(putOffEnd(end), applied(putOffEnd(end), sending))).toBe(false);
+});
+
 describe("a look at a run in its shards is noted", () => {
   judged(noteSeen(occurrence, 7, { seen: 1, nowMs: NOW_MS, nudges: 0 }), [
     ["after the look that was seen", { ...inShards, seenAtMs: 7 }, true],
