@@ -153,7 +153,10 @@ const bigEnvironment = (deployment: Deployment, manifest: Manifest, pool: string
       file: CONFIG,
       field: `pools.${pool}`,
       message: `the variables of its jobs have ${theirs} bytes and Belfry's own about ${ours}; a function takes ${LARGEST_ENVIRONMENT}`,
-      hint: "move a job with its environment to another pool, or keep long values elsewhere",
+      hint:
+        theirs > ours
+          ? "move a job with its environment to another pool, or keep long values elsewhere"
+          : "use fewer pools: the addresses of their queues take most of it",
     },
   ];
 };

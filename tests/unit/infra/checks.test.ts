@@ -64,6 +64,15 @@ test("variables that do not fit into a function are refused", () => {
   );
 });
 
+test("where the queues of many pools leave no room for variables, that is what the fault says", () => {
+  const pools = Object.fromEntries(
+    Array.from({ length: 40 }, (_, n) => [n === 0 ? "default" : `pool-${n}`, pool]),
+  );
+  expect(faultsOf({ pools }).split("\n")[0]).toMatch(
+    /its jobs have 0 bytes .* \(use fewer pools: the addresses of their queues take most of it\)$/,
+  );
+});
+
 test("more resources than a template holds are refused before CloudFormation does", () => {
   expect(formatFaults(stackFaults(stackOf([daily]), 460))).toMatch(
     /^serverless\.yml: the template has \d{3} resources, 460 of them not of Belfry; CloudFormation takes 500 \(/,
