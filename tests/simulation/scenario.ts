@@ -1,6 +1,6 @@
 import { isLocked, maxHolders } from "../../lib/app/path/lock-keeper.ts";
 import { slotKeyOf } from "../../lib/core/identity.ts";
-import { runKey } from "../../lib/core/items.ts";
+import { definitionKey, runKey } from "../../lib/core/items.ts";
 import type { JobDefinition, Overlap, ShardsDefinition } from "../../lib/core/jobs/job.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../lib/core/time.ts";
 import { SURROUNDING_FAULTS } from "../../lib/simulation/faults.ts";
@@ -107,11 +107,13 @@ const disturb = (world: World, job: JobDefinition, slots: readonly number[]): vo
 interface Redeployed {
   /** Every version that the job had. */
   readonly versions: readonly JobDefinition[];
-  /** Slots before that belong to nobody where nothing claimed them: the job was not there. */
-  readonly sinceMs: number;
+  /** The job was not there for a while; by then the watchdog has seen that it is back. 0 = it was always there. */
+  readonly backByMs: number;
 }
 
 const LONGEST_WATCH_S = 300;
+/** Passes of the watchdog die, too. */
+const SEEN_WITHIN_MS = 15 * MINUTE_MS;
 
 /** From the instant on, as soon as a handler is found running; at the latest after five minutes. */
 const whileOneRuns = (world: World, atMs: number, act: () => void, looksLeft = LONGEST_WATCH_S): void =>
@@ -131,7 +133,8 @@ const redeploy = (world: World, job: JobDefinition, slots: readonly number[]): R
   const between = removed ? [] : [{ ...job, overlap: other.overlap }];
   whileOneRuns(world, changeMs, () => world.deploy(between));
   whileOneRuns(world, backMs, () => world.deploy([job]));
-  return { versions: [job, ...between], sinceMs: removed ? backMs + LONGEST_WATCH_S * SECOND_MS : 0 };
+  const backByMs = removed ? backMs + LONGEST_WATCH_S * SECOND_MS + SEEN_WITHIN_MS : 0;
+  return { versions: [job, ...between], backByMs };
 };
 
 /** The job as far as all its versions promise the same: how many of its runs may overlap. */
@@ -140,13 +143,18 @@ const loosest = (versions: readonly JobDefinition[]): JobDefinition =>
 
 const mostOf = (job: JobDefinition): number => (isLocked(job) ? maxHolders(job) : Number.POSITIVE_INFINITY);
 
-/** Slots that must have had an end. */
+/**
+ * Slots that must have had an end. Of a job that was not there for a while: those since the watchdog has seen that it is
+ * back, and all that something claimed.
+ */
 const expectedOf = async (
   world: World,
   { subject }: JobDefinition,
   slots: readonly number[],
-  sinceMs: number,
+  backByMs: number,
 ) => {
+  const definition = await world.stored.get(definitionKey(subject), { consistent: true });
+  const sinceMs = Math.min(Number(definition?.["sinceMs"]), backByMs);
   const expected: number[] = [];
   for (const slotMs of slots) {
     const run = await world.stored.get(runKey({ subject, slotKey: slotKeyOf(slotMs) }), { consistent: true });
@@ -236,7 +244,7 @@ export const play = async ({
   world.start();
   for (const slotMs of slots) world.schedule(job, slotMs);
   if (operators) disturb(world, job, slots);
-  const { versions, sinceMs } = deploys ? redeploy(world, job, slots) : { versions: [job], sinceMs: 0 };
+  const { versions, backByMs } = deploys ? redeploy(world, job, slots) : { versions: [job], backByMs: 0 };
   const backfill = series ? backfillInBetween(world, job, slots) : undefined;
   const faultsEndMs = START_MS + (count + 2) * SLOT_EVERY_MS;
   await world.time.playUntil(faultsEndMs);
@@ -244,7 +252,7 @@ export const play = async ({
   await world.time.playUntil(faultsEndMs + QUIET_MS);
   await retryParked(world, job);
   const past = backfill === undefined ? [] : await finishBackfill(world, backfill);
-  const live = await expectedOf(world, job, slots, sinceMs);
+  const live = await expectedOf(world, job, slots, backByMs);
   const verdict = await brokenPromises(world, [{ job: loosest(versions), slots: [...past, ...live] }]);
   return { world, verdict, occurrences: past.length + slots.length + world.byHand.length };
 };
