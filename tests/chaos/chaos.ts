@@ -42,7 +42,8 @@ const SEED = Number(values.seed);
 const RUNS = Number(values.runs ?? (values.quick ? 24 : 200));
 /** Of kills and faults where the machine has the time for it, twice that at most; then peace. */
 const CHAOS_MS = Number(values.seconds ?? (values.quick ? 25 : 140)) * SECOND_MS;
-const PEACE_MS = (values.quick ? 40 : 90) * SECOND_MS;
+/** At most: it ends as soon as all is over. */
+const PEACE_MS = (values.quick ? 90 : 150) * SECOND_MS;
 const LEAST_HITS = values.quick ? 4 : 50;
 const DISPATCHERS = 3;
 const WORKERS = 4;
