@@ -73,7 +73,6 @@ const storeDefinition = async (
       set("v", ITEM_VERSION),
       set("name", job.name),
       set("definition", JSON.stringify(job)),
-      set("onUnknown", job.onUnknown),
       set("schedule", schedule),
       ...(same ? [] : [set("sinceMs", clock.nowMs())]),
       ...(changed ? [set("changedAtMs", clock.nowMs())] : []),

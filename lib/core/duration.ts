@@ -49,7 +49,10 @@ export const durationText = (ms: number): string => {
   return `${count} ${unit}${count === 1 ? "" : "s"}`;
 };
 
-/** Roughly, as a person says it: whole seconds, at least one; from two minutes on minutes, from two hours on hours, from two days on days. */
+/**
+ * Roughly, as a person says it: whole seconds, at least one; from two minutes on minutes, from two hours on hours, from
+ * two days on days.
+ */
 export const roughText = (ms: number): string => {
   const unitMs = [DAY_MS, HOUR_MS, MINUTE_MS].find((long) => ms >= 2 * long) ?? SECOND_MS;
   return durationText(Math.max(1, Math.floor(ms / unitMs)) * unitMs);

@@ -231,9 +231,9 @@ export const play = async ({
   series = false,
   trace,
 }: Scenario): Promise<Played> => {
+  const firstSlotMs = Math.ceil(START_MS / SLOT_EVERY_MS) * SLOT_EVERY_MS;
   // With a watchdog, every fifth story leaves what a kill interrupted to a person; not where clocks are far apart, since a
   // lease may be taken for one that is over then, as often as that person decides.
-  const firstSlotMs = Math.ceil(START_MS / SLOT_EVERY_MS) * SLOT_EVERY_MS;
   const park = watchdog && !skewed && seed % 5 === 0;
   const job = { ...jobOf(policy, firstSlotMs + count * SLOT_EVERY_MS, park), ...shardsOf(seed) };
   // Some deployments take several messages an invocation.

@@ -10,8 +10,8 @@ import type { Cursor } from "./pass.ts";
 const AWAY_AFTER_MS = 5 * MINUTE_MS;
 
 /**
- * When the last pass was, as the cursor tells it: that far it looked then; or, of a pass that did not get through, when it was at work.
- * Undefined = there was none.
+ * When the last pass was, as the cursor tells it: that far it looked then; or, of a pass that did not get through, when it
+ * was at work. Undefined = there was none.
  */
 export const lastPassMs = (cursor: Item | undefined, firstLookMs: number): number | undefined => {
   const doneUntilMs = cursor?.["doneUntilMs"];

@@ -52,8 +52,11 @@ const endText = ({ state, reason, error }: Fact): string => {
   return [is, ...why].filter((text) => text !== undefined).join(": ");
 };
 
+export const failuresText = (count: number): string =>
+  count === 1 ? "1 failure" : `${count} failures in a row`;
+
 const inARow = ({ count, firstSlotKey }: Streak): string =>
-  `${count} failures in a row since ${shortIsoOf(slotMsOf(firstSlotKey))}`;
+  `${failuresText(count)} since ${shortIsoOf(slotMsOf(firstSlotKey))}`;
 
 const streakText = (streak: Streak, newest: Fact | undefined): string => {
   const end = newest === undefined ? "" : endText(newest);

@@ -7,6 +7,7 @@ import type { Flip, Health, HealthState, Known, Level, Seen, Streak, Trouble } f
 import { type Fact, isFailed, isOver, isSlow, merged, type TroubleKind, troublesOf } from "./health-facts.ts";
 import { MAX_CHANGES, steadyAtMs, type Told, tellable } from "./health-flapping.ts";
 import {
+  failuresText,
   isLateKind,
   isNewStreak,
   isOverNow,
@@ -287,11 +288,7 @@ export const judgeHealth = (job: JobDefinition, before: Health, seen: Seen): Jud
   };
   return {
     ...result,
-    ...(pauses
-      ? {
-          pause: `paused itself after ${streak?.count === 1 ? "1 failure" : `${streak?.count} failures in a row`}`,
-        }
-      : {}),
+    ...(pauses ? { pause: `paused itself after ${failuresText(streak?.count ?? 0)}` } : {}),
     late: [...newly("late"), ...lateStarts(turn)],
     stuck: [...newly("stuck"), ...lostWorkers(turn)],
     reachesPage: streak?.level === 2 && (before.streak?.level !== 2 || isNewStreak(before.streak, streak)),

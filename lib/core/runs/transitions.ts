@@ -248,11 +248,24 @@ export const finish = ({ occurrence, fence }: Holding, end: Finish): Write => ({
   ],
 });
 
-export interface FailedAttempt {
-  readonly nextAttemptAtMs: number;
+interface Failure {
   readonly tries: Value;
   readonly error: ShortError;
   readonly progress?: Progress;
+}
+
+/** What an attempt that failed leaves on the record, whatever follows it. */
+const counted = (fence: number, { tries, error, progress }: Failure): readonly Change[] => [
+  increment("attempts", 1),
+  set("tries", tries),
+  set("error", { ...error }),
+  set("sideError", fence),
+  ...progressed(progress),
+  remove("leaseUntilMs"),
+];
+
+export interface FailedAttempt extends Failure {
+  readonly nextAttemptAtMs: number;
 }
 
 /** T6: the attempt failed, and another may follow; refused also when somebody asked the run to stop. */
@@ -261,22 +274,14 @@ export const failAttempt = ({ occurrence, fence }: Holding, failure: FailedAttem
   condition: heldAndWanted(fence),
   changes: [
     set("st", "waiting"),
-    increment("attempts", 1),
     set("nextAttemptAtMs", failure.nextAttemptAtMs),
-    set("tries", failure.tries),
-    set("error", { ...failure.error }),
-    set("sideError", fence),
-    ...progressed(failure.progress),
-    remove("leaseUntilMs"),
+    ...counted(fence, failure),
   ],
 });
 
-export interface CutOffAttempt {
+export interface CutOffAttempt extends Failure {
   readonly nowMs: number;
-  readonly tries: Value;
   readonly reason: string;
-  readonly error: ShortError;
-  readonly progress?: Progress;
 }
 
 /** T6, where no attempt may follow before a person has decided; refused also when somebody asked the run to stop. */
@@ -285,14 +290,9 @@ export const parkAttempt = ({ occurrence, fence }: Holding, cutOff: CutOffAttemp
   condition: heldAndWanted(fence),
   changes: [
     set("st", "parked"),
-    increment("attempts", 1),
     set("endedAtMs", cutOff.nowMs),
     set("reason", cutOff.reason),
-    set("tries", cutOff.tries),
-    set("error", { ...cutOff.error }),
-    set("sideError", fence),
-    ...progressed(cutOff.progress),
-    remove("leaseUntilMs"),
+    ...counted(fence, cutOff),
     ...listedAsBad({ occurrence, atMs: cutOff.nowMs }),
   ],
 });

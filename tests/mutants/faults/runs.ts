@@ -212,20 +212,20 @@ export const runFaults = faultsIn("lib/core/runs/transitions.ts", [
   ],
   [
     "a failed attempt without the fence",
-    'condition: heldAndWanted(fence),\n  changes: [\n    set("st", "waiting"),\n    increment("attempts", 1),',
-    'condition: absent("cancelAtMs"),\n  changes: [\n    set("st", "waiting"),\n    increment("attempts", 1),',
+    'condition: heldAndWanted(fence),\n  changes: [\n    set("st", "waiting"),\n    set("nextAttemptAtMs"',
+    'condition: absent("cancelAtMs"),\n  changes: [\n    set("st", "waiting"),\n    set("nextAttemptAtMs"',
     STALE,
   ],
   [
     "a failed attempt forgets that it was asked to stop",
-    'condition: heldAndWanted(fence),\n  changes: [\n    set("st", "waiting"),\n    increment("attempts", 1),',
-    'condition: held(fence),\n  changes: [\n    set("st", "waiting"),\n    increment("attempts", 1),',
+    'condition: heldAndWanted(fence),\n  changes: [\n    set("st", "waiting"),\n    set("nextAttemptAtMs"',
+    'condition: held(fence),\n  changes: [\n    set("st", "waiting"),\n    set("nextAttemptAtMs"',
     "a cancelled run goes on",
   ],
   [
     "a failed attempt is not counted",
-    '    set("st", "waiting"),\n    increment("attempts", 1),',
-    '    set("st", "waiting"),',
+    '  increment("attempts", 1),\n  set("tries", tries),',
+    '  set("tries", tries),',
     "a run that fails goes on for ever",
   ],
   [

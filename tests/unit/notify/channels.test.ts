@@ -464,6 +464,7 @@ test("an e-mail is one Publish to its topic, with a subject that SNS takes", asy
   const topicArn = "arn:aws:sns:us-east-1:000000000000:notes-prod-mail-email";
   const channel = emailChannel(depsWith({}), { name: "email", sns, topicArn });
   expect(await channel.send([{ ...alert, job: `report-${"x".repeat(120)}` }])).toEqual({ kind: "taken" });
+  expect(receiver.received).toMatchObject([{ method: "POST", body: expect.stringContaining("Publish") }]);
   const form = Object.fromEntries(new URLSearchParams(receiver.received[0]?.body));
   expect(form).toMatchObject({ Action: "Publish", TopicArn: topicArn });
   expect(form["Subject"]).toMatch(/^[\x20-\x7e]{100}$/);
